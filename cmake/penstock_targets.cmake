@@ -1,0 +1,177 @@
+# Functions that every folder's CMakeLists.txt uses. One target per folder (or
+# per idea in it), with explicit headers, sources and dependencies: no globs,
+# no global flags.
+
+# Flags of our own targets only; third-party code never sees them.
+add_library(penstock_flags INTERFACE)
+target_compile_features(penstock_flags INTERFACE cxx_std_20)
+target_include_directories(penstock_flags INTERFACE ${CMAKE_SOURCE_DIR})
+# -ffp-contract=off: whether a*b+c is fused is written down in the code (as an
+# FMA intrinsic), never decided by the compiler, so bits survive a compiler.
+target_compile_options(penstock_flags INTERFACE
+  -Wall -Wextra -Werror -Wno-sign-compare -Wno-missing-field-initializers
+  -ffp-contract=off -fno-strict-aliasing)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(penstock_flags INTERFACE
+    -Wthread-safety -Werror=thread-safety -Wno-unused-private-field)
+endif()
+
+set(PENSTOCK_SANITIZE "" CACHE STRING "'' | address (with undefined) | thread")
+if(PENSTOCK_SANITIZE STREQUAL "address")
+  target_compile_options(penstock_flags INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  target_link_options(penstock_flags INTERFACE -fsanitize=address,undefined)
+elseif(PENSTOCK_SANITIZE STREQUAL "thread")
+  # Debian's gRPC, protobuf and abseil are not instrumented. The ignore list
+  # keeps their headers out of the instrumented code; there is no suppressions
+  # file, because suppressed reports hide real races.
+  target_compile_options(penstock_flags INTERFACE
+    -fsanitize=thread -fno-omit-frame-pointer
+    -fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/tsan_ignorelist.txt)
+  target_compile_definitions(penstock_flags INTERFACE PENSTOCK_TSAN=1)
+  target_link_options(penstock_flags INTERFACE -fsanitize=thread)
+endif()
+
+# penstock_library(NAME HDRS ... SRCS ... DEPS ...)
+# A static library named after its folder: common/status is penstock_common_status.
+# DEPS are public. Every library also gets a link test (see below).
+function(penstock_library name)
+  cmake_parse_arguments(arg "NO_LINK_TEST" "" "HDRS;SRCS;DEPS" ${ARGN})
+  if(arg_SRCS)
+    add_library(${name} STATIC ${arg_SRCS} ${arg_HDRS})
+    target_link_libraries(${name} PUBLIC penstock_flags ${arg_DEPS})
+    if(BUILD_TESTING AND NOT arg_NO_LINK_TEST)
+      penstock_link_test(${name})
+    endif()
+  else()
+    add_library(${name} INTERFACE ${arg_HDRS})
+    target_link_libraries(${name} INTERFACE penstock_flags ${arg_DEPS})
+  endif()
+endfunction()
+
+# penstock_link_test(NAME): an empty program that links the whole of NAME and
+# nothing but its declared dependencies. It fails to link when a library uses a
+# folder that it does not declare, so the arrows in docs/ARCHITECTURE.md hold.
+function(penstock_link_test name)
+  add_executable(${name}_link_test ${CMAKE_SOURCE_DIR}/tests/architecture/link_test.cc)
+  target_link_libraries(${name}_link_test PRIVATE penstock_flags
+    $<LINK_LIBRARY:WHOLE_ARCHIVE,${name}>)
+  set_target_properties(${name}_link_test PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/link_tests)
+endfunction()
+
+# penstock_test(NAME SRCS ... DEPS ... [DATA dir] [LABELS ...] [DISCOVER]
+#               [TIMEOUT seconds])
+# A GoogleTest binary. Fast unit suites are one ctest entry a binary; DISCOVER
+# gives each test its own entry, for slow or integration suites. DATA is a
+# folder below tests/, passed as the environment variable PENSTOCK_TEST_DATA.
+# LABELS: unit (default), conformance, integration, e2e, slow (not in CI's
+# sanitizer subsets).
+function(penstock_test name)
+  cmake_parse_arguments(arg "DISCOVER" "DATA;TIMEOUT" "SRCS;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  add_executable(${name} ${arg_SRCS})
+  target_link_libraries(${name} PRIVATE penstock_flags ${arg_DEPS}
+    GTest::gmock GTest::gtest_main)
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set(env ${arg_ENVIRONMENT} "TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=7:halt_on_error=1")
+  if(arg_DATA)
+    list(APPEND env "PENSTOCK_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/${arg_DATA}")
+  endif()
+  if(arg_DISCOVER)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+      PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${env}")
+  else()
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES
+      LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${env}")
+  endif()
+endfunction()
+
+# penstock_binary(NAME SRCS ... DEPS ...): a program in build/.../bin.
+function(penstock_binary name)
+  cmake_parse_arguments(arg "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${arg_SRCS})
+  target_link_libraries(${name} PRIVATE penstock_flags ${arg_DEPS})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+endfunction()
+
+# penstock_benchmark(NAME SRCS ... DEPS ...): Google Benchmark, never a test.
+function(penstock_benchmark name)
+  cmake_parse_arguments(arg "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${arg_SRCS})
+  target_link_libraries(${name} PRIVATE penstock_flags ${arg_DEPS}
+    benchmark::benchmark)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/benchmarks)
+endfunction()
+
+# penstock_fuzz(NAME SRCS ... DEPS ... CORPUS dir): a libFuzzer target (clang
+# with PENSTOCK_SANITIZE=address) that CI runs briefly over its corpus; in other
+# builds the same entry point replays the corpus once.
+function(penstock_fuzz name)
+  cmake_parse_arguments(arg "" "CORPUS" "SRCS;DEPS" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  set(corpus ${CMAKE_SOURCE_DIR}/tests/fuzz/${arg_CORPUS})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND PENSTOCK_SANITIZE STREQUAL "address")
+    add_executable(${name} ${arg_SRCS})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    set(scratch ${CMAKE_BINARY_DIR}/fuzz/${name})
+    file(MAKE_DIRECTORY ${scratch})
+    add_test(NAME ${name} COMMAND ${name} -max_total_time=20 -timeout=10
+      -rss_limit_mb=2048 ${scratch} ${corpus})
+  else()
+    add_executable(${name} ${arg_SRCS} ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+    add_test(NAME ${name} COMMAND ${name} ${corpus})
+  endif()
+  target_link_libraries(${name} PRIVATE penstock_flags ${arg_DEPS})
+  set_tests_properties(${name} PROPERTIES LABELS "fuzz" TIMEOUT 120)
+endfunction()
+
+# penstock_proto(NAME PROTOS ... DEPS ... [GRPC]): an object of generated code
+# per library, built once. Paths are relative to proto/.
+function(penstock_proto name)
+  cmake_parse_arguments(arg "GRPC" "" "PROTOS;DEPS" ${ARGN})
+  set(out ${CMAKE_BINARY_DIR}/generated)
+  set(srcs)
+  foreach(proto ${arg_PROTOS})
+    string(REGEX REPLACE "\\.proto$" "" stem ${proto})
+    set(gen ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
+    set(flags --cpp_out=${out})
+    if(arg_GRPC)
+      list(APPEND gen ${out}/${stem}.grpc.pb.cc ${out}/${stem}.grpc.pb.h)
+      list(APPEND flags --grpc_out=${out}
+        --plugin=protoc-gen-grpc=${PENSTOCK_GRPC_CPP_PLUGIN})
+    endif()
+    add_custom_command(OUTPUT ${gen}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
+      COMMAND protobuf::protoc -I ${CMAKE_SOURCE_DIR}/proto ${flags} ${proto}
+      DEPENDS ${CMAKE_SOURCE_DIR}/proto/${proto} protobuf::protoc VERBATIM)
+    list(APPEND srcs ${gen})
+  endforeach()
+  add_library(${name} STATIC ${srcs})
+  # Generated code is not ours to warn about; under TSan it is compiled with
+  # the same flags and ignore list as our code.
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${arg_DEPS})
+  if(arg_GRPC)
+    target_link_libraries(${name} PUBLIC gRPC::grpc++)
+  endif()
+  target_include_directories(${name} SYSTEM PUBLIC ${out})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  if(PENSTOCK_SANITIZE STREQUAL "thread")
+    target_compile_options(${name} PRIVATE -fsanitize=thread
+      -fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/tsan_ignorelist.txt)
+  endif()
+endfunction()

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Checks that every #include follows the arrows of docs/ARCHITECTURE.md.
+
+Usage: include_check.py ROOT. Prints one line a violation and exits 1.
+"""
+import os
+import re
+import sys
+
+# Which rooms a room may include (besides itself and the standard library).
+COMMON = ["common/"]
+ALLOWED = {
+    "common/status": [],
+    "common/log": [],
+    "common/sync": [],
+    "common/ids": ["common/status"],
+    "common/time": ["common/sync"],
+    "common/digest": ["common/status"],
+    "common/rpc": ["common/", "penstock/", "google/"],
+    "coordinator/schedule": ["common/status", "common/ids", "common/log"],
+    "coordinator/planner": ["common/status", "common/ids", "common/log",
+                            "coordinator/schedule"],
+    "coordinator/spec": COMMON + ["penstock/"],
+    "coordinator/jobs": COMMON + ["penstock/"],
+    "coordinator/registry": COMMON + ["penstock/"],
+    "coordinator/dispatch": COMMON + ["penstock/", "coordinator/schedule",
+                                      "coordinator/planner",
+                                      "coordinator/spec", "coordinator/jobs",
+                                      "coordinator/registry"],
+    "coordinator/service": COMMON + ["penstock/", "google/", "grpc/",
+                                     "coordinator/"],
+    "coordinator": COMMON + ["penstock/", "coordinator/"],
+    "server/device": COMMON,
+    "server/model": COMMON + ["penstock/", "server/device"],
+    "server/transport": COMMON + ["server/device"],
+    "server/checkpoint": COMMON + ["penstock/", "server/device"],
+    "server/data": COMMON + ["penstock/", "server/device"],
+    "server/executor": COMMON + ["penstock/", "server/device", "server/model",
+                                 "server/transport", "server/checkpoint",
+                                 "server/data"],
+    "server/service": COMMON + ["penstock/", "google/", "grpc/", "server/"],
+    "server": COMMON + ["penstock/", "server/"],
+    "client": COMMON + ["penstock/", "google/", "grpc/", "client/"],
+}
+
+# Third-party headers that only some rooms may see.
+GUARDED = [
+    (r"^(grpcpp|grpc)/|\.grpc\.pb\.h$",
+     ["common/rpc", "coordinator/service", "server/service",
+      "coordinator/dispatch/stub", "client/coordinator_client", "tests"]),
+    (r"^(cuda|cublas|nccl)", ["server/device/cuda", "server/transport/nccl",
+                              "tests"]),
+    (r"^(dnnl|oneapi|hwy/)", ["server/device/cpu", "tests"]),
+    # docs/decisions/0001: common/digest wraps libcrypto's SHA-256.
+    (r"^(uv\.h|openssl/)", ["server/transport/tcp", "common/digest",
+                            "tests"]),
+    (r"^yaml-cpp/", ["coordinator/spec", "common/config", "tests"]),
+    (r"^CLI/", ["client", "coordinator/main.cc", "server/main.cc", "tests"]),
+]
+
+PURE = ["coordinator/schedule", "coordinator/planner"]
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
+ROOMS = ("common/", "coordinator/", "server/", "client/", "penstock/",
+         "tests/")
+
+
+def room_of(path):
+  """The longest key of ALLOWED that is a prefix of path's folder."""
+  folder = os.path.dirname(path)
+  while folder:
+    if folder in ALLOWED:
+      return folder
+    folder = os.path.dirname(folder)
+  return None
+
+
+def violations(root):
+  for top in ("common", "coordinator", "server", "client", "tests"):
+    for folder, _, files in os.walk(os.path.join(root, top)):
+      for name in sorted(files):
+        if not name.endswith((".h", ".cc", ".cu", ".cuh")):
+          continue
+        full = os.path.join(folder, name)
+        path = os.path.relpath(full, root)
+        room = room_of(path)
+        with open(full, encoding="utf-8") as source:
+          for number, line in enumerate(source, 1):
+            match = INCLUDE.match(line)
+            if not match:
+              continue
+            header = match.group(2)
+            where = f"{path}:{number}: includes {header}"
+            for pattern, homes in GUARDED:
+              if re.search(pattern, header) and not any(
+                  path.startswith(home) for home in homes):
+                yield f"{where}, allowed only in {', '.join(homes)}"
+            if top == "tests":
+              continue
+            if room is None:
+              yield f"{where}: {path} is in no room of the architecture"
+              continue
+            if room in PURE and match.group(1) == "<" and "/" in header:
+              yield f"{where}: {room} is pure"
+            if header.startswith("tests/"):
+              yield f"{where}: product code never includes tests"
+            elif header.startswith(ROOMS):
+              if not (header.startswith(room + "/") or any(
+                  header.startswith(a) for a in ALLOWED[room])):
+                yield (f"{where}: {room} may include only "
+                       f"{', '.join(ALLOWED[room]) or 'itself'}")
+
+
+def main():
+  found = list(violations(sys.argv[1]))
+  for line in found:
+    print(line)
+  print(f"{len(found)} violations")
+  sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+  main()
