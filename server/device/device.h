@@ -1,0 +1,127 @@
+// A device: its memory, its streams and its events. Math is apart (ops.h).
+//
+// Model and executor are written once against these classes and never ask
+// which device they run on. Work is *enqueued* on a stream and runs in the
+// stream's order, at once (CPU) or later (GPU, tests/fakes/async_device). What
+// one stream produces and another consumes needs an event between them:
+//
+//   producer.Record(*event);   // after the producing work
+//   consumer.Wait(*event);     // before the consuming work
+//
+// A stream that waits on a failed event fails: what is enqueued later is
+// skipped, and status() says why. A failed stream stays failed: the epoch is
+// over, and its streams are destroyed.
+#ifndef PENSTOCK_SERVER_DEVICE_DEVICE_H_
+#define PENSTOCK_SERVER_DEVICE_DEVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/device/tensor.h"
+
+namespace penstock::server::device {
+
+class Ops;
+
+// A point in a stream, or a completion that a transport signals (HostEvent in
+// host_event.h). Thread-safe.
+class Event {
+ public:
+  virtual ~Event() = default;
+
+  // True once the point was passed, well or not. Never blocks.
+  virtual bool Done() const = 0;
+
+  // Blocks the calling thread until Done() or the deadline. OK, the failure
+  // that the event carries, or DeadlineExceeded. An event that was never
+  // recorded is done.
+  virtual absl::Status Await(absl::Time deadline) const = 0;
+};
+
+// A queue of device work. Thread-compatible; the executor confines its streams
+// to the engine thread, a transport its own to its loop.
+class Stream {
+ public:
+  // Drains nothing: REQUIRES that the stream is idle or failed.
+  virtual ~Stream() = default;
+
+  // Marks `event` (made by the same device's CreateEvent) as pending until
+  // everything enqueued before has run. An event may be recorded again.
+  virtual void Record(Event& event) = 0;
+
+  // What is enqueued later runs only after `event` is done. `event` may be any
+  // device event of this device or a HostEvent, and must outlive the wait. On
+  // an inline stream (CPU) this blocks the caller until the event is done; who
+  // may abandon the wait is whoever can fail the event (Transport::Abort).
+  virtual void Wait(const Event& event) = 0;
+
+  // Runs `function` on some thread after everything enqueued before. It must
+  // not block and must not use the device. Skipped on a failed stream, except
+  // that it is then called with the stream's status.
+  virtual void Call(std::function<void(const absl::Status&)> function) = 0;
+
+  // OK, or the first failure seen so far. Never blocks.
+  virtual absl::Status status() const = 0;
+
+  // Blocks until all enqueued work has run; returns the stream's status, or
+  // DeadlineExceeded.
+  virtual absl::Status Synchronize(absl::Time deadline) = 0;
+};
+
+// Owned device memory, 64-byte aligned (256 on GPUs). Freed by the destructor.
+// Thread-compatible.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual std::byte* data() const = 0;
+  virtual int64_t bytes() const = 0;
+};
+
+// kPinnedHost is memory that host code may touch and device copies may use
+// asynchronously; kDevice only ops, copies and the transport may touch.
+enum class MemoryKind { kDevice, kPinnedHost };
+
+// Thread-safe.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // "reference", "cpu", "cuda", "virtual".
+  virtual absl::string_view kind() const = 0;
+
+  // What decides the bits: device kind, ISA level, numerics version, kernel
+  // table digest (DESIGN section 6), as "cpu-avx512-1-9f3a...".
+  virtual std::string numerics_id() const = 0;
+
+  // Contents are undefined; in debug and sanitizer builds filled with NaN
+  // patterns so that reading them shows. ResourceExhausted with the bytes
+  // wanted when there is no memory. 0 bytes is allowed.
+  virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t bytes,
+                                                           MemoryKind kind) = 0;
+
+  // `name` shows in traces and debuggers.
+  virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(
+      absl::string_view name) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
+
+  // Stream-ordered copies. The host side must stay as it is (copy in) or
+  // untouched (copy out) until the stream has passed the copy, and is
+  // kPinnedHost memory.
+  virtual void CopyToDevice(Stream& stream, std::byte* device,
+                            const std::byte* host, int64_t bytes) = 0;
+  virtual void CopyToHost(Stream& stream, std::byte* host,
+                          const std::byte* device, int64_t bytes) = 0;
+
+  // The device's math; lives as long as the device.
+  virtual Ops& ops() = 0;
+};
+
+}  // namespace penstock::server::device
+
+#endif  // PENSTOCK_SERVER_DEVICE_DEVICE_H_

@@ -1,0 +1,34 @@
+#include "server/device/host_event.h"
+
+#include "common/log/log.h"
+
+namespace penstock::server::device {
+
+void HostEvent::Reset() {
+  common::sync::MutexLock lock(&mutex_);
+  CHECK(done_) << "reset of a pending event";
+  done_ = false;
+  status_ = absl::OkStatus();
+}
+
+void HostEvent::Signal(const absl::Status& status) {
+  common::sync::MutexLock lock(&mutex_);
+  if (done_) return;
+  done_ = true;
+  status_ = status;
+}
+
+bool HostEvent::Done() const {
+  common::sync::MutexLock lock(&mutex_);
+  return done_;
+}
+
+absl::Status HostEvent::Await(absl::Time deadline) const {
+  common::sync::MutexLock lock(&mutex_);
+  if (!mutex_.AwaitWithDeadline(absl::Condition(&done_), deadline)) {
+    return absl::DeadlineExceededError("event still pending");
+  }
+  return status_;
+}
+
+}  // namespace penstock::server::device

@@ -1,0 +1,33 @@
+// An event that host code completes: what a CPU transport gives for a message
+// that has arrived or was taken.
+#ifndef PENSTOCK_SERVER_DEVICE_HOST_EVENT_H_
+#define PENSTOCK_SERVER_DEVICE_HOST_EVENT_H_
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/sync/mutex.h"
+#include "server/device/device.h"
+
+namespace penstock::server::device {
+
+// Thread-safe. Starts done; Reset() makes it pending, Signal() done again.
+class HostEvent final : public Event {
+ public:
+  // REQUIRES: done, and nobody waits on it.
+  void Reset();
+  // Completes the event, well or with a failure. A second call before the next
+  // Reset() is ignored, so that an abort may race with a completion.
+  void Signal(const absl::Status& status);
+
+  bool Done() const override;
+  absl::Status Await(absl::Time deadline) const override;
+
+ private:
+  mutable common::sync::Mutex mutex_;
+  bool done_ ABSL_GUARDED_BY(mutex_) = true;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock::server::device
+
+#endif  // PENSTOCK_SERVER_DEVICE_HOST_EVENT_H_

@@ -1,0 +1,109 @@
+// The data plane: moves tensors along directed edges between virtual stages.
+//
+// An edge is (source stage, target stage, kind); each is a channel of its own,
+// also where two ranks are neighbours twice. Messages of an edge are received
+// in the order in which they were sent. Sends are rendezvous: a send is done
+// when the receiver has it, and no byte of a payload leaves before the receiver
+// posted a slot for it. Each message carries a tag and a digest of shape and
+// type; a receive that gets another message than it asked for fails the edge
+// with both tags in the error.
+//
+// Both calls are stream-ordered: they touch the payload only after what was
+// enqueued on `after` before them has run, and later work of `after` does not
+// wait for them. Completion is an event (CreateEvent) that any stream of the
+// same device may wait on. Events of a failed or aborted transport fail.
+//
+// Thread-compatible: the engine thread sends and receives; Abort() alone may be
+// called from any thread.
+#ifndef PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
+#define PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/device/device.h"
+#include "server/device/tensor.h"
+
+namespace penstock::server::transport {
+
+enum class EdgeKind : uint8_t {
+  kActivation = 1,    // s -> s + 1
+  kGradient = 2,      // s + 1 -> s
+  kTiedGradient = 3,  // head -> embedding
+  kTiedSum = 4,       // embedding -> head
+};
+
+struct Edge {
+  int32_t source_stage = 0;  // Virtual stages.
+  int32_t target_stage = 0;
+  EdgeKind kind = EdgeKind::kActivation;
+
+  friend auto operator<=>(const Edge&, const Edge&) = default;
+};
+std::string ToString(const Edge& edge);  // "activation 0->1"
+
+// What a message is about. Equal at both ends, or the edge fails.
+struct Tag {
+  int64_t epoch = 0;
+  int64_t step = 0;
+  int32_t micro_batch = 0;  // -1 on tied edges.
+
+  friend auto operator<=>(const Tag&, const Tag&) = default;
+};
+std::string ToString(const Tag& tag);
+
+// Counters of one edge, for reports and tests.
+struct EdgeStats {
+  int64_t messages = 0;
+  int64_t payload_bytes = 0;
+};
+
+class Transport {
+ public:
+  // Aborts what is open; never blocks for longer than 1 s.
+  virtual ~Transport() = default;
+
+  // An event for Send and Receive to complete.
+  virtual absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() = 0;
+
+  // Sends `payload` (contiguous) on `edge`, of which this rank is the source.
+  // `done` becomes pending now, and done when the receiver has taken the
+  // message: until then the payload must stay as it is.
+  virtual void Send(const Edge& edge, const Tag& tag,
+                    const device::Tensor& payload, device::Stream& after,
+                    device::Event& done) = 0;
+
+  // Posts `into` (contiguous) for the next message of `edge`, of which this
+  // rank is the target. At most the edge's capacity may be posted at once
+  // (CHECK). `done` becomes pending now, and done when the payload is there.
+  virtual void Receive(const Edge& edge, const Tag& tag,
+                       const device::Tensor& into, device::Stream& after,
+                       device::Event& done) = 0;
+
+  // OK, or the first failure: names the edge, the peer and what happened
+  // ("activation 0->1: peer stage-1 (127.0.0.1:4711) closed the connection").
+  virtual absl::Status status() const = 0;
+
+  // Calls `callback` once, from some thread, at the first failure (not for
+  // Abort or Close). Set before the first Send or Receive. It must not block.
+  virtual void OnFailure(std::function<void(const absl::Status&)> callback) = 0;
+
+  // Fails every pending and later event with `cause` and drops all
+  // connections. Frees every waiter within 1 s. Any thread; idempotent.
+  virtual void Abort(const absl::Status& cause) = 0;
+
+  // The orderly end: says goodbye on every edge and waits for the peers'.
+  // REQUIRES: nothing pending. DeadlineExceeded when a peer does not answer.
+  virtual absl::Status Close(absl::Time deadline) = 0;
+
+  virtual EdgeStats stats(const Edge& edge) const = 0;
+};
+
+}  // namespace penstock::server::transport
+
+#endif  // PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
