@@ -1,0 +1,74 @@
+#include "coordinator/spec/data_facts.h"
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/spec/limits.h"
+
+namespace penstock::coordinator::spec {
+namespace {
+
+void ApplyTokenLines(int64_t tokens, JobSpec& spec,
+                     std::vector<Violation>& violations) {
+  const int64_t length = tokens - 1;
+  if (length < 1) {
+    violations.push_back(
+        {"data.train",
+         absl::StrCat("the first line has ", tokens,
+                      " token; a line of T tokens predicts T-1, so at least 2 "
+                      "are needed")});
+  } else if (!spec.data.sequence_length.has_value()) {
+    spec.data.sequence_length = length;
+    if (length > spec.model.context) {
+      violations.push_back(
+          {"data.train", absl::StrCat("its lines predict ", length,
+                                      " tokens, more than model.context, ",
+                                      spec.model.context)});
+    }
+  } else if (*spec.data.sequence_length != length) {
+    violations.push_back(
+        {"data.sequence_length",
+         absl::StrCat(*spec.data.sequence_length,
+                      " is not what the data have: lines of ", tokens,
+                      " tokens predict ", length,
+                      "; leave the key out or give ", length)});
+  }
+  if (spec.model.vocab == 0) {
+    violations.push_back(
+        {"model.vocab",
+         "is required where data are token ids and there is no model.from; "
+         "give the tokenizer's size"});
+  }
+}
+
+void ApplyTextLines(JobSpec& spec, std::vector<Violation>& violations) {
+  if (!spec.data.sequence_length.has_value()) {
+    spec.data.sequence_length = DefaultSequenceLength(spec.model);
+  }
+  if (spec.data.tokenizer.has_value()) return;
+  if (spec.model.vocab == 0) spec.model.vocab = kByteVocab;
+  if (spec.model.vocab < kByteVocab) {
+    violations.push_back(
+        {spec.model.from.empty() ? "model.vocab" : "model.from",
+         ByteVocabMessage(spec.model.vocab)});
+  }
+}
+
+}  // namespace
+
+std::vector<Violation> ApplyDataFacts(const DataFacts& facts, JobSpec& spec) {
+  std::vector<Violation> violations;
+  if (facts.llmc_magic && spec.data.format == DataFormat::kNanogpt) {
+    violations.push_back(
+        {"data.train",
+         "is an llm.c token file by its magic; not built yet: llm.c token "
+         "files (nanoGPT's .bin files work)"});
+  }
+  if (spec.data.format != DataFormat::kJsonl) return violations;
+  if (facts.first_line_tokens > 0) {
+    ApplyTokenLines(facts.first_line_tokens, spec, violations);
+  } else {
+    ApplyTextLines(spec, violations);
+  }
+  return violations;
+}
+
+}  // namespace penstock::coordinator::spec

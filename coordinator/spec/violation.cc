@@ -1,0 +1,100 @@
+#include "coordinator/spec/violation.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status/error_details.h"
+
+namespace penstock::coordinator::spec {
+namespace {
+
+// `key` is `section` itself or stands below it.
+bool IsWithin(absl::string_view key, absl::string_view section) {
+  if (!absl::StartsWith(key, section)) return false;
+  return key.size() == section.size() || key[section.size()] == '.' ||
+         key[section.size()] == '[';
+}
+
+// "a.b[2]" -> "a.b" -> "a" -> "".
+absl::string_view Enclosing(absl::string_view key_path) {
+  const size_t end = key_path.find_last_of(".[");
+  return end == absl::string_view::npos ? "" : key_path.substr(0, end);
+}
+
+}  // namespace
+
+void PositionMap::AddFilePosition(absl::string_view key_path, int line,
+                                  int column) {
+  places_[std::string(key_path)] = Place{line, column, ""};
+}
+
+void PositionMap::AddOverride(absl::string_view key_path,
+                              absl::string_view set_key) {
+  places_[std::string(key_path)] = Place{1, 1, std::string(set_key)};
+}
+
+void PositionMap::Remove(absl::string_view key_path) {
+  for (auto it = places_.begin(); it != places_.end();) {
+    it = IsWithin(it->first, key_path) ? places_.erase(it) : std::next(it);
+  }
+}
+
+bool PositionMap::Contains(absl::string_view key_path) const {
+  return places_.find(key_path) != places_.end();
+}
+
+PositionMap::Place PositionMap::Find(absl::string_view key_path) const {
+  for (absl::string_view key = key_path; !key.empty(); key = Enclosing(key)) {
+    const auto it = places_.find(key);
+    if (it != places_.end()) return it->second;
+  }
+  return Place{};
+}
+
+std::string PositionMap::Where(absl::string_view key_path) const {
+  const Place place = Find(key_path);
+  if (!place.set_key.empty()) return absl::StrCat("--set ", place.set_key);
+  return absl::StrCat(file_, ":", place.line, ":", place.column);
+}
+
+std::string Render(const Violation& violation, const PositionMap& positions) {
+  const std::string where = positions.Where(violation.key_path);
+  // "--set pipeline.stages: pipeline.stages: ..." would say the key twice.
+  const bool named =
+      violation.key_path.empty() ||
+      positions.Find(violation.key_path).set_key == violation.key_path;
+  return named ? absl::StrCat(where, ": ", violation.message)
+               : absl::StrCat(where, ": ", violation.key_path, ": ",
+                              violation.message);
+}
+
+std::string RenderAll(absl::Span<const Violation> violations,
+                      const PositionMap& positions) {
+  using Order = std::tuple<bool, int, int>;
+  std::vector<std::pair<Order, std::string>> lines;
+  for (const Violation& violation : violations) {
+    const auto place = positions.Find(violation.key_path);
+    lines.emplace_back(Order(!place.set_key.empty(), place.line, place.column),
+                       Render(violation, positions));
+  }
+  std::stable_sort(
+      lines.begin(), lines.end(),
+      [](const auto& a, const auto& b) { return a.first < b.first; });
+  return absl::StrJoin(lines, "\n", [](std::string* out, const auto& line) {
+    absl::StrAppend(out, line.second);
+  });
+}
+
+absl::Status ToStatus(absl::Span<const Violation> violations,
+                      const PositionMap& positions) {
+  if (violations.empty()) return absl::OkStatus();
+  return common::status::WithReason(
+      absl::InvalidArgumentError(RenderAll(violations, positions)),
+      "INVALID_SPEC");
+}
+
+}  // namespace penstock::coordinator::spec

@@ -1,0 +1,80 @@
+// What is wrong with a job, one rule each, and where the key stands.
+//
+// Rules return key paths (`pipeline.partition[2]`), never positions: a rule of
+// the planner, of the schedule verifier or of the data checks knows nothing of
+// files. The PositionMap that ParseJob returns turns them into FILE:LINE:COL.
+#ifndef PENSTOCK_COORDINATOR_SPEC_VIOLATION_H_
+#define PENSTOCK_COORDINATOR_SPEC_VIOLATION_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace penstock::coordinator::spec {
+
+struct Violation {
+  // Dotted, list items as [i] from 0; "" is the file as a whole.
+  std::string key_path;
+  // What was found, what was expected, and what to do. No position in it.
+  std::string message;
+
+  bool operator==(const Violation&) const = default;
+};
+
+// Where each key of a job file was given. Thread-compatible.
+class PositionMap {
+ public:
+  PositionMap() = default;
+  explicit PositionMap(absl::string_view file) : file_(file) {}
+
+  // Lines and columns count from 1. The newest word on a key path wins.
+  void AddFilePosition(absl::string_view key_path, int line, int column);
+  // `key_path` came from `--set SET_KEY=...`.
+  void AddOverride(absl::string_view key_path, absl::string_view set_key);
+  // Forgets `key_path` and everything below it.
+  void Remove(absl::string_view key_path);
+
+  // Whether the key itself was given, by file or --set.
+  bool Contains(absl::string_view key_path) const;
+
+  // "FILE:LINE:COL" or "--set KEY" of the key, else of the nearest enclosing
+  // section that was given, else "FILE:1:1".
+  std::string Where(absl::string_view key_path) const;
+
+ private:
+  struct Place {
+    int line = 1;
+    int column = 1;
+    std::string set_key;  // "": the file
+  };
+
+  // The place of the key or of its nearest given section.
+  Place Find(absl::string_view key_path) const;
+
+  friend std::string Render(const Violation&, const PositionMap&);
+  friend std::string RenderAll(absl::Span<const Violation>, const PositionMap&);
+
+  std::string file_ = "job.yaml";
+  std::map<std::string, Place, std::less<>> places_;
+};
+
+// "FILE:LINE:COL: key.path: message", or "--set KEY: message".
+std::string Render(const Violation& violation, const PositionMap& positions);
+
+// One line each, in the order of the file, --set last.
+std::string RenderAll(absl::Span<const Violation> violations,
+                      const PositionMap& positions);
+
+// InvalidArgument with RenderAll's text and reason INVALID_SPEC; OK where
+// there is no violation.
+absl::Status ToStatus(absl::Span<const Violation> violations,
+                      const PositionMap& positions);
+
+}  // namespace penstock::coordinator::spec
+
+#endif  // PENSTOCK_COORDINATOR_SPEC_VIOLATION_H_
