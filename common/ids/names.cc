@@ -1,0 +1,66 @@
+#include "common/ids/names.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace penstock::common::ids {
+namespace {
+
+constexpr size_t kMaxQuotedBytes = 64;
+
+bool IsLetter(char c) { return absl::ascii_islower(c); }
+bool IsLetterOrDigit(char c) { return IsLetter(c) || absl::ascii_isdigit(c); }
+
+// Letters, digits and `extra` inside; a letter or digit at both ends.
+bool IsLabel(absl::string_view name, absl::string_view extra) {
+  if (name.empty() || !IsLetterOrDigit(name.front()) ||
+      !IsLetterOrDigit(name.back())) {
+    return false;
+  }
+  for (const char c : name) {
+    if (!IsLetterOrDigit(c) && extra.find(c) == absl::string_view::npos) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::Status Refuse(absl::string_view what, absl::string_view name,
+                    absl::string_view rule) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " \"", absl::CHexEscape(name.substr(0, kMaxQuotedBytes)),
+      name.size() > kMaxQuotedBytes ? "...\"" : "\"", " must be ", rule));
+}
+
+bool IsJobLabel(absl::string_view name, size_t max_bytes) {
+  return name.size() <= max_bytes && IsLabel(name, "-") &&
+         IsLetter(name.front());
+}
+
+}  // namespace
+
+absl::Status CheckJobName(absl::string_view name) {
+  if (IsJobLabel(name, kMaxJobNameBytes)) return absl::OkStatus();
+  return Refuse("name", name,
+                "1 to 40 of a-z, 0-9 and -, start with a letter and not end "
+                "with -");
+}
+
+absl::Status CheckJobId(absl::string_view id) {
+  if (IsJobLabel(id, kMaxJobIdBytes)) return absl::OkStatus();
+  return Refuse("job id", id,
+                "1 to 46 of a-z, 0-9 and -, start with a letter and not end "
+                "with -");
+}
+
+absl::Status CheckStageName(absl::string_view name) {
+  if (name.size() <= kMaxStageNameBytes && IsLabel(name, ".-")) {
+    return absl::OkStatus();
+  }
+  return Refuse("stage name", name,
+                "1 to 128 of a-z, 0-9, . and -, start and end with a letter "
+                "or digit");
+}
+
+}  // namespace penstock::common::ids
