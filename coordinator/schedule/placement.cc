@@ -1,0 +1,69 @@
+#include "coordinator/schedule/placement.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::coordinator::schedule {
+
+Placement LoopPlacement(int ranks, int chunks) {
+  Placement placement{.ranks = ranks, .rank_of_stage = {}};
+  placement.rank_of_stage.reserve(ranks * chunks);
+  for (int s = 0; s < ranks * chunks; ++s) {
+    placement.rank_of_stage.push_back(s % ranks);
+  }
+  return placement;
+}
+
+Placement VPlacement(int ranks, int chunks) {
+  Placement placement{.ranks = ranks, .rank_of_stage = {}};
+  placement.rank_of_stage.reserve(ranks * chunks);
+  for (int s = 0; s < ranks * chunks; ++s) {
+    const bool down = (s / ranks) % 2 == 0;
+    placement.rank_of_stage.push_back(down ? s % ranks : ranks - 1 - s % ranks);
+  }
+  return placement;
+}
+
+std::vector<int> StagesOfRank(const Placement& placement, int rank) {
+  std::vector<int> stages;
+  for (int s = 0; s < placement.stages(); ++s) {
+    if (placement.rank_of(s) == rank) stages.push_back(s);
+  }
+  return stages;
+}
+
+std::string PlacementName(const Placement& placement) {
+  const int chunks = placement.stages() / placement.ranks;
+  if (placement == LoopPlacement(placement.ranks, chunks)) return "loop";
+  if (placement == VPlacement(placement.ranks, chunks)) return "V";
+  return "other";
+}
+
+absl::Status CheckPlacement(const Placement& placement) {
+  if (placement.ranks < 1 || placement.stages() < 1 ||
+      placement.stages() % placement.ranks != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("placement: ", placement.stages(), " stages cannot be ",
+                     "shared evenly by ", placement.ranks, " ranks"));
+  }
+  std::vector<int> count(placement.ranks, 0);
+  for (int s = 0; s < placement.stages(); ++s) {
+    const int rank = placement.rank_of(s);
+    if (rank < 0 || rank >= placement.ranks) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("placement: stage ", s, " is on rank ", rank,
+                       ", ranks are 0 to ", placement.ranks - 1));
+    }
+    ++count[rank];
+  }
+  const int chunks = placement.stages() / placement.ranks;
+  for (int r = 0; r < placement.ranks; ++r) {
+    if (count[r] != chunks) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("placement: rank ", r, " has ", count[r],
+                       " stages, every rank must have ", chunks));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock::coordinator::schedule

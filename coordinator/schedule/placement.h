@@ -1,0 +1,51 @@
+// Which rank holds which virtual stage.
+//
+//   loop: stage s on rank s mod K.
+//   V:    stages go down the ranks and back up, so with v = 2 stages s and
+//         2K - 1 - s are on one rank (and so on for every further chunk).
+#ifndef PENSTOCK_COORDINATOR_SCHEDULE_PLACEMENT_H_
+#define PENSTOCK_COORDINATOR_SCHEDULE_PLACEMENT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace penstock::coordinator::schedule {
+
+// A map from stages to ranks. Any map with the same number of stages on each
+// rank is legal; the two above are what the generators use.
+struct Placement {
+  int ranks = 1;                         // K
+  std::vector<int> rank_of_stage = {0};  // One entry a stage; S = its size.
+
+  int stages() const { return static_cast<int>(rank_of_stage.size()); }
+  int rank_of(int stage) const { return rank_of_stage[stage]; }
+  // Whether the output of `stage` is used on the rank that made it.
+  bool same_rank(int stage_a, int stage_b) const {
+    return rank_of_stage[stage_a] == rank_of_stage[stage_b];
+  }
+
+  friend bool operator==(const Placement& a, const Placement& b) {
+    return a.ranks == b.ranks && a.rank_of_stage == b.rank_of_stage;
+  }
+};
+
+// REQUIRES: ranks >= 1, chunks >= 1.
+Placement LoopPlacement(int ranks, int chunks);
+Placement VPlacement(int ranks, int chunks);
+
+// The stages of `rank`, ascending: its chunks 0, 1, ...
+std::vector<int> StagesOfRank(const Placement& placement, int rank);
+
+// "loop", "V" or "other".
+std::string PlacementName(const Placement& placement);
+
+// InvalidArgument unless every stage is on a rank that exists and every rank
+// has the same number of stages, at least one.
+absl::Status CheckPlacement(const Placement& placement);
+
+}  // namespace penstock::coordinator::schedule
+
+#endif  // PENSTOCK_COORDINATOR_SCHEDULE_PLACEMENT_H_

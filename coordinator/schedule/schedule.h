@@ -1,0 +1,36 @@
+// A pipeline schedule: for each rank the order of its commands in one step.
+// It says nothing of messages or buffers; lowering adds those. A Schedule is a
+// plain value that may hold anything a user wrote: only Verify makes it
+// trustworthy.
+#ifndef PENSTOCK_COORDINATOR_SCHEDULE_SCHEDULE_H_
+#define PENSTOCK_COORDINATOR_SCHEDULE_SCHEDULE_H_
+
+#include <string>
+#include <vector>
+
+#include "coordinator/schedule/instruction.h"
+#include "coordinator/schedule/placement.h"
+
+namespace penstock::coordinator::schedule {
+
+// The size of a pipeline, as generators take it.
+struct Shape {
+  int ranks = 1;          // K
+  int chunks = 1;         // v, virtual stages a rank
+  int micro_batches = 1;  // M
+};
+
+struct Schedule {
+  std::string name;  // "1f1b", or the file that it was read from.
+  Placement placement;
+  int micro_batches = 1;                     // M
+  std::vector<std::vector<Command>> orders;  // (rank, position)
+
+  int ranks() const { return placement.ranks; }      // K
+  int stages() const { return placement.stages(); }  // S = K * v
+  int chunks() const { return stages() / ranks(); }  // v
+};
+
+}  // namespace penstock::coordinator::schedule
+
+#endif  // PENSTOCK_COORDINATOR_SCHEDULE_SCHEDULE_H_
