@@ -140,38 +140,48 @@ function(penstock_fuzz name)
   set_tests_properties(${name} PROPERTIES LABELS "fuzz" TIMEOUT 120)
 endfunction()
 
-# penstock_proto(NAME PROTOS ... DEPS ... [GRPC]): an object of generated code
-# per library, built once. Paths are relative to proto/.
-function(penstock_proto name)
-  cmake_parse_arguments(arg "GRPC" "" "PROTOS;DEPS" ${ARGN})
+# penstock_proto(NAME PROTOS ...): generated messages; paths relative to proto/.
+# penstock_grpc(NAME PROTOS ... DEPS ...): generated services of such files.
+function(penstock_generate out_srcs suffix flags)
   set(out ${CMAKE_BINARY_DIR}/generated)
+  file(MAKE_DIRECTORY ${out})
   set(srcs)
-  foreach(proto ${arg_PROTOS})
+  foreach(proto ${ARGN})
     string(REGEX REPLACE "\\.proto$" "" stem ${proto})
-    set(gen ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
-    set(flags --cpp_out=${out})
-    if(arg_GRPC)
-      list(APPEND gen ${out}/${stem}.grpc.pb.cc ${out}/${stem}.grpc.pb.h)
-      list(APPEND flags --grpc_out=${out}
-        --plugin=protoc-gen-grpc=${PENSTOCK_GRPC_CPP_PLUGIN})
-    endif()
+    set(gen ${out}/${stem}.${suffix}.cc ${out}/${stem}.${suffix}.h)
     add_custom_command(OUTPUT ${gen}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
       COMMAND protobuf::protoc -I ${CMAKE_SOURCE_DIR}/proto ${flags} ${proto}
-      DEPENDS ${CMAKE_SOURCE_DIR}/proto/${proto} protobuf::protoc VERBATIM)
+      DEPENDS ${CMAKE_SOURCE_DIR}/proto/${proto} VERBATIM)
     list(APPEND srcs ${gen})
   endforeach()
-  add_library(${name} STATIC ${srcs})
-  # Generated code is not ours to warn about; under TSan it is compiled with
-  # the same flags and ignore list as our code.
-  target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${arg_DEPS})
-  if(arg_GRPC)
-    target_link_libraries(${name} PUBLIC gRPC::grpc++)
-  endif()
-  target_include_directories(${name} SYSTEM PUBLIC ${out})
+  set(${out_srcs} ${srcs} PARENT_SCOPE)
+endfunction()
+
+# Generated code is not ours to warn about; under TSan it is compiled with the
+# same flags and ignore list as our code.
+function(penstock_generated_library name)
+  target_include_directories(${name} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
   target_compile_features(${name} PUBLIC cxx_std_20)
   if(PENSTOCK_SANITIZE STREQUAL "thread")
     target_compile_options(${name} PRIVATE -fsanitize=thread
       -fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/tsan_ignorelist.txt)
   endif()
+endfunction()
+
+function(penstock_proto name)
+  cmake_parse_arguments(arg "" "" "PROTOS" ${ARGN})
+  penstock_generate(srcs pb --cpp_out=${CMAKE_BINARY_DIR}/generated ${arg_PROTOS})
+  add_library(${name} STATIC ${srcs})
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf)
+  penstock_generated_library(${name})
+endfunction()
+
+function(penstock_grpc name)
+  cmake_parse_arguments(arg "" "" "PROTOS;DEPS" ${ARGN})
+  penstock_generate(srcs grpc.pb
+    "--grpc_out=${CMAKE_BINARY_DIR}/generated;--plugin=protoc-gen-grpc=${PENSTOCK_GRPC_CPP_PLUGIN}"
+    ${arg_PROTOS})
+  add_library(${name} STATIC ${srcs})
+  target_link_libraries(${name} PUBLIC gRPC::grpc++ ${arg_DEPS})
+  penstock_generated_library(${name})
 endfunction()
