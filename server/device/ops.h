@@ -170,15 +170,17 @@ struct MultiplyArgs {
   Tensor y;  // (=) a * b; may be a or b.
 };
 
-// SwiGLU: y = silu(gate) * up.
+// SwiGLU: y = silu(gate) * up. Rows of gate, up and their gradients may be
+// strided: both are columns of one (rows, 2 * n) product.
 struct SwigluForwardArgs {
-  Tensor gate, up;  // (rows, n)
+  Tensor gate, up;  // (rows, n), rows may be strided.
   Tensor y;         // (rows, n) (=)
 };
 struct SwigluBackwardArgs {
-  Tensor gate, up;    // Forward's inputs.
-  Tensor dy;          // (rows, n)
-  Tensor dgate, dup;  // (rows, n) (=); may be gate and up.
+  Tensor gate, up;  // Forward's inputs.
+  Tensor dy;        // (rows, n)
+  // (rows, n) (=), rows may be strided; may be gate and up.
+  Tensor dgate, dup;
 };
 
 struct AddArgs {
