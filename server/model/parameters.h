@@ -1,0 +1,249 @@
+// The parameters of one rank: weights and optimizer state in two versions,
+// gradients, packed weights.
+//
+// V[n] is the weights and the optimizer state after step n. The optimizer reads
+// V[n] and writes V[n + 1] into the other buffer, so that a step can be taken
+// back (DESIGN section 5.3). A step is, for the executor:
+//
+//   BeginStep()                          gradients start afresh
+//   chunks' backward calls               first contribution stores, later add
+//   CombineTied()                        where the token embedding lives, tied
+//   EnqueueSumSquares()                  then sum_squares() for the StepReport
+//   Apply() or Skip()                    V[n] -> V[n + 1], repacks the weights
+//
+// Tied embedding (DESIGN section 6.7). TiedRole says what this rank does:
+//   kWhole      both uses here: one weight, two gradients, CombineTied() adds.
+//   kEmbedding  owner; the head's gradient is received into
+//               tied_head_gradient(), CombineTied() adds it to
+//               tied_sum(), which is then sent to the head's rank.
+//   kHead       holds a copy; after its last W it sends tied_head_gradient(),
+//               then receives the sum into the same tensor (once the send is
+//               complete), and applies the same update. Owns nothing of it.
+// The sum is embedding + head in that order in every role, so the bits agree.
+//
+// Thread-compatible: confined to the engine thread. Calls that take a Stream
+// only enqueue unless they say that they block.
+#ifndef PENSTOCK_SERVER_MODEL_PARAMETERS_H_
+#define PENSTOCK_SERVER_MODEL_PARAMETERS_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "common/digest/sha256.h"
+#include "server/device/device.h"
+#include "server/device/ops.h"
+#include "server/model/layout.h"
+#include "server/model/model_config.h"
+#include "server/model/optimizer.h"
+#include "server/model/parameter_spec.h"
+
+namespace penstock::server::model {
+
+enum class TiedRole { kNone, kWhole, kEmbedding, kHead };
+
+// Bytes of everything that a ParameterStore allocates, from shapes alone.
+struct ParameterMemory {
+  int64_t weights = 0;    // Both versions.
+  int64_t packed = 0;     // The backend's packed forms.
+  int64_t gradients = 0;  // With the second one of a tied embedding.
+  int64_t optimizer = 0;  // Both versions.
+  int64_t step = 0;       // Update scalars and sums of squares, device side.
+  int64_t pinned = 0;     // Pinned host memory for the same, and a staging
+                          // buffer of the largest tensor.
+  int64_t device_bytes() const {
+    return weights + packed + gradients + optimizer + step;
+  }
+};
+
+class ParameterStore;
+
+// What one layer sees of the store: its groups by the layer's own numbering.
+// Borrowed from the store; immutable; passed by value.
+class LayerParameters {
+ public:
+  LayerParameters() = default;
+  LayerParameters(ParameterStore* store, absl::Span<const int> groups)
+      : store_(store), groups_(groups) {}
+
+  // The current version's values.
+  device::Tensor Value(int group) const;
+  // The same as an operand of products. REQUIRES: a product group.
+  device::Weight Weight(int group) const;
+  device::Tensor Gradient(int group) const;
+  // kStore for the first contribution of a step, kAdd from then on: call it
+  // exactly once per enqueued contribution.
+  device::Accumulate Contribute(int group) const;
+  // Groups [first, end), renumbered from 0.
+  LayerParameters From(int first) const;
+
+ private:
+  ParameterStore* store_ = nullptr;
+  absl::Span<const int> groups_;
+};
+
+class ParameterStore {
+ public:
+  struct Options {
+    ModelConfig model;
+    std::vector<LayerRange> ranges;  // Of the rank's chunks, ascending.
+    OptimizerConfig optimizer;
+  };
+
+  // Allocates everything; contents are undefined until Load().
+  // ResourceExhausted when the device has not that much memory.
+  static absl::StatusOr<std::unique_ptr<ParameterStore>> Create(
+      device::Device& device, const Options& options);
+
+  // What Create() would allocate, to the byte. `ops` only for packed sizes.
+  static ParameterMemory Predict(const device::Ops& ops,
+                                 const Options& options);
+
+  ~ParameterStore();
+
+  // --- Setting and reading weights; all of these block until `deadline`.
+
+  // Fills `values` (f32, row-major, spec's shape) of one parameter; errors are
+  // passed on. Init (init.h) and checkpoint readers have this form.
+  using Source = std::function<absl::Status(const ParameterSpec& spec,
+                                            absl::Span<float> values)>;
+  // Asks `source` for every held parameter in canonical order, zeroes the
+  // optimizer state, packs, and makes the current version V[step].
+  absl::Status Load(device::Stream& stream, const Source& source, int64_t step,
+                    absl::Time deadline);
+
+  // Hands every owned parameter's current f32 values to `sink`, in canonical
+  // order; stops at its first error. The span is valid during the call only.
+  using Sink = std::function<absl::Status(const ParameterSpec& spec,
+                                          absl::Span<const float> values)>;
+  absl::Status ReadWeights(device::Stream& stream, const Sink& sink,
+                           absl::Time deadline) const;
+  // As ReadWeights, of the gradients of the step under way. For tests and
+  // diagnosis. After CombineTied() in roles kWhole and kEmbedding.
+  absl::Status ReadGradients(device::Stream& stream, const Sink& sink,
+                             absl::Time deadline) const;
+
+  // Name and SHA-256 of the little-endian f32 values of each owned parameter,
+  // in canonical order: what weights_sha256 is made of.
+  struct TensorDigest {
+    std::string name;
+    int64_t index = 0;  // Canonical.
+    common::digest::Sha256Digest sha256{};
+  };
+  absl::StatusOr<std::vector<TensorDigest>> Digests(device::Stream& stream,
+                                                    absl::Time deadline) const;
+
+  // --- A step; see the top of the file.
+
+  // Forgets all gradients, also those of an aborted step.
+  void BeginStep();
+
+  TiedRole tied_role() const { return tied_role_; }
+  // (vocab, width). REQUIRES: a role that has it (see the top).
+  device::Tensor tied_head_gradient() const;
+  device::Tensor tied_sum() const;
+  // tied_sum() += tied_head_gradient(). REQUIRES: kWhole or kEmbedding, both
+  // gradients final in the stream's order, once a step.
+  void CombineTied(device::Stream& stream);
+
+  // The parameters that this rank reports and updates, canonical order.
+  const std::vector<ParameterSpec>& owned() const { return owned_; }
+  // Enqueues the sum of squares of each owned parameter's gradient, and its
+  // copy to the host. REQUIRES: CombineTied() before, where the role asks.
+  void EnqueueSumSquares(device::Stream& stream);
+  // Parallel to owned(); valid once the stream has passed EnqueueSumSquares(),
+  // until the next one.
+  absl::Span<const double> sum_squares() const;
+
+  // n of V[n], the current version.
+  int64_t step() const { return versions_[current_].step; }
+  // Enqueues V[n] -> V[n + 1], switches to it, and repacks. REQUIRES: every
+  // gradient has at least one contribution; the stream has passed the Apply()
+  // before the last one (its scalars are reused).
+  void Apply(device::Stream& stream, const StepScalars& scalars);
+  // As Apply() with V[n + 1] = V[n]: a step that updates nothing.
+  void Skip(device::Stream& stream);
+  // Makes V[step] current again, one of the two newest, and repacks.
+  // FailedPrecondition when it is neither.
+  absl::Status ReturnTo(device::Stream& stream, int64_t step);
+
+  // --- For chunks.
+
+  // The layer's parameters: layer 0 is the embedding, 1 + b block b, and
+  // 1 + layers the head. REQUIRES: within the ranges. Valid as long as the
+  // store.
+  LayerParameters OfLayer(int64_t layer);
+
+  const ParameterMemory& memory() const { return memory_; }
+
+ private:
+  friend class LayerParameters;
+
+  // A parameter that has values here: owned, or a tied head's copy.
+  struct Held {
+    ParameterSpec spec;
+    int64_t weight = 0;    // Offset in a version's weight buffer.
+    int64_t gradient = 0;  // Offset in the gradient buffer.
+    bool owned = true;
+  };
+  // A group as a layer uses it.
+  struct Group {
+    device::Shape shape;
+    device::WeightLayout layout = device::WeightLayout::kInOut;
+    int64_t weight = 0;
+    int64_t gradient = 0;
+    int64_t packed = 0;
+    int64_t packed_bytes = 0;
+    bool contributed = false;  // In this step.
+  };
+  struct Version {
+    int64_t step = -1;  // -1: nothing in it.
+    std::unique_ptr<device::Buffer> weights;
+    std::array<std::unique_ptr<device::Buffer>, 2> state;
+  };
+  // Where everything lies; made from Options alone.
+  struct Plan;
+
+  ParameterStore(device::Device& device, const Options& options, Plan plan);
+
+  static Plan MakePlan(const device::Ops& ops, const Options& options);
+  absl::Status Allocate();
+  TensorVersion VersionOf(const Held& held, const Version& version) const;
+  device::Tensor GradientOf(const Held& held) const;
+  device::Weight WeightOf(const Group& group) const;
+  void Pack(device::Stream& stream);
+  absl::Status ReadAll(device::Stream& stream, const Sink& sink,
+                       absl::Time deadline, bool gradients) const;
+
+  device::Device& device_;
+  const Options options_;
+  TiedRole tied_role_ = TiedRole::kNone;
+  std::vector<Held> held_;  // Canonical order.
+  std::vector<ParameterSpec> owned_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<int>> layer_groups_;  // By layer; empty: not here.
+  int64_t tied_head_gradient_ = -1;             // Offset, where there is one.
+  ParameterMemory memory_;
+  int64_t weight_bytes_ = 0;  // Of one version.
+
+  std::array<Version, 2> versions_;
+  int current_ = 0;
+  std::unique_ptr<device::Buffer> gradients_;
+  std::unique_ptr<device::Buffer> packed_;
+  std::unique_ptr<device::Buffer> scalars_;         // f32 (kUpdateScalars)
+  std::unique_ptr<device::Buffer> sums_;            // f64 (owned)
+  std::unique_ptr<device::Buffer> pinned_scalars_;  // Two sets, by version.
+  std::unique_ptr<device::Buffer> pinned_sums_;
+  std::unique_ptr<device::Buffer> staging_;  // Largest held tensor, pinned.
+};
+
+}  // namespace penstock::server::model
+
+#endif  // PENSTOCK_SERVER_MODEL_PARAMETERS_H_
