@@ -9,7 +9,7 @@
 // arguments' values and shapes only; never of pointer alignment, of the thread
 // count, or of what else runs. "(=)" marks an output that is assigned, "(+=)"
 // one that is added to when `accumulate` is kAdd and assigned when it is
-// kStore. Sums are made in f32 unless said. rows = batch * seq; row r is
+// kStore. Sums are made in f32 or wider. rows = batch * seq; row r is
 // position r % seq of sequence r / seq. Unless said, tensors are contiguous,
 // f32 (bf16 with precision bf16), and outputs do not overlap inputs.
 //
@@ -143,7 +143,7 @@ struct AttentionForwardArgs {
   Tensor v;  // As k.
   Dropout dropout;
   Tensor y;       // (rows, heads * head_dim) (=)
-  Tensor logsum;  // (batch, heads, seq) (=) log of the softmax's denominator
+  Tensor logsum;  // (batch, heads, seq) (=) log sum exp of the scaled scores
 };
 struct AttentionBackwardArgs {
   AttentionShape shape;

@@ -1,0 +1,43 @@
+// The device of which `reference` and `cpu` are two settings: memory of the
+// process, inline streams, and somebody's math.
+#ifndef PENSTOCK_SERVER_DEVICE_HOST_HOST_DEVICE_H_
+#define PENSTOCK_SERVER_DEVICE_HOST_HOST_DEVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "server/device/device.h"
+#include "server/device/ops.h"
+
+namespace penstock::server::device::host {
+
+// Thread-safe; its ops are thread-compatible.
+class HostDevice final : public Device {
+ public:
+  struct Options {
+    std::string kind;
+    std::string numerics_id;
+    std::unique_ptr<Ops> ops;
+  };
+  explicit HostDevice(Options options) : options_(std::move(options)) {}
+
+  absl::string_view kind() const override { return options_.kind; }
+  std::string numerics_id() const override { return options_.numerics_id; }
+  absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t bytes,
+                                                   MemoryKind kind) override;
+  absl::StatusOr<std::unique_ptr<Stream>> CreateStream(
+      absl::string_view name) override;
+  absl::StatusOr<std::unique_ptr<Event>> CreateEvent() override;
+  void CopyToDevice(Stream& stream, std::byte* device, const std::byte* host,
+                    int64_t bytes) override;
+  void CopyToHost(Stream& stream, std::byte* host, const std::byte* device,
+                  int64_t bytes) override;
+  Ops& ops() override { return *options_.ops; }
+
+ private:
+  const Options options_;
+};
+
+}  // namespace penstock::server::device::host
+
+#endif  // PENSTOCK_SERVER_DEVICE_HOST_HOST_DEVICE_H_
