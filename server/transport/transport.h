@@ -11,17 +11,24 @@
 // Both calls are stream-ordered: they touch the payload only after what was
 // enqueued on `after` before them has run, and later work of `after` does not
 // wait for them. Completion is an event (CreateEvent) that any stream of the
-// same device may wait on. Events of a failed or aborted transport fail.
+// same device may wait on.
 //
-// Thread-compatible: the engine thread sends and receives; Abort() alone may be
-// called from any thread.
+// The first failure of any edge fails the transport: every pending and later
+// event fails with it, and from then on no payload is touched. The connections
+// of the other edges stay until Abort() or the destructor, so that the death of
+// one rank is not reported as the death of its neighbours by theirs.
+//
+// Thread-compatible: the engine thread sends and receives; Abort() and status()
+// alone may be called from any thread.
 #ifndef PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 #define PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -57,7 +64,32 @@ struct Tag {
 };
 std::string ToString(const Tag& tag);
 
-// Counters of one edge, for reports and tests.
+// Of two messages with different element types or shapes, different; equal for
+// equal ones, on every machine.
+uint64_t FormDigest(const device::Tensor& tensor);
+
+// This rank's end of an edge.
+enum class EdgeRole { kSource, kTarget };
+
+struct EdgeOptions {
+  Edge edge;
+  EdgeRole role = EdgeRole::kSource;
+  // How many receives may be posted at once. Only the target's counts.
+  int capacity = 1;
+  std::string peer;          // The other rank's name, for messages.
+  std::string peer_address;  // "host:port" of its data listener, if it has one.
+};
+
+// One rank's part in one epoch. An edge between two chunks of this rank is
+// given twice, once in each role.
+struct TransportOptions {
+  int64_t epoch = 0;
+  std::string secret;  // Known to the ranks of this epoch only.
+  std::vector<EdgeOptions> edges;
+};
+
+// Counters of one edge, for reports and tests: messages that are complete at
+// this end.
 struct EdgeStats {
   int64_t messages = 0;
   int64_t payload_bytes = 0;
@@ -65,15 +97,23 @@ struct EdgeStats {
 
 class Transport {
  public:
-  // Aborts what is open; never blocks for longer than 1 s.
+  // Aborts what is open; never blocks for longer than 1 s. Its events may
+  // outlive it.
   virtual ~Transport() = default;
+
+  // Blocks until every edge stands, which is worked at from the transport's
+  // creation on. DeadlineExceeded names the edges that are missing, and why;
+  // the transport has then failed. Send and Receive need not wait for this.
+  virtual absl::Status Connect(absl::Time deadline) = 0;
 
   // An event for Send and Receive to complete.
   virtual absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() = 0;
 
   // Sends `payload` (contiguous) on `edge`, of which this rank is the source.
   // `done` becomes pending now, and done when the receiver has taken the
-  // message: until then the payload must stay as it is.
+  // message: until then the payload must stay as it is. Messages go in the
+  // order of these calls, also when their streams run in another order. `done`
+  // must live until it is done.
   virtual void Send(const Edge& edge, const Tag& tag,
                     const device::Tensor& payload, device::Stream& after,
                     device::Event& done) = 0;
@@ -98,9 +138,12 @@ class Transport {
   virtual void Abort(const absl::Status& cause) = 0;
 
   // The orderly end: says goodbye on every edge and waits for the peers'.
-  // REQUIRES: nothing pending. DeadlineExceeded when a peer does not answer.
+  // REQUIRES: nothing pending. DeadlineExceeded when a peer does not answer;
+  // status() when the transport has failed. Later events fail with
+  // FailedPrecondition.
   virtual absl::Status Close(absl::Time deadline) = 0;
 
+  // Of this rank's end; of the target's where it has both. Any thread.
   virtual EdgeStats stats(const Edge& edge) const = 0;
 };
 
