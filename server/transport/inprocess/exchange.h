@@ -1,0 +1,148 @@
+// What the transports of one hub share: the channels (one an edge and epoch)
+// on which posted receives and ready sends meet. Internal to this folder.
+//
+//   Begin()    queues an operation at its end of the channel (engine thread)
+//   Ready()    its stream has reached it (inside Stream::Call)
+//   delivery   both heads ready -> checks -> memcpy without the lock -> done
+//
+// One lock for all. Events are signalled under it (HostEvent's lock is a leaf),
+// so that when Abort() returns every event of the member is done; callbacks of
+// members are called without it.
+#ifndef PENSTOCK_SERVER_TRANSPORT_INPROCESS_EXCHANGE_H_
+#define PENSTOCK_SERVER_TRANSPORT_INPROCESS_EXCHANGE_H_
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/sync/mutex.h"
+#include "server/device/host_event.h"
+#include "server/transport/inprocess/hub.h"
+#include "server/transport/transport.h"
+
+namespace penstock::server::transport::inprocess {
+
+struct Channel;
+
+// One Send or Receive. Guarded by the exchange's lock after Begin().
+struct Operation {
+  Tag tag;
+  device::Tensor tensor;
+  device::HostEvent* done = nullptr;
+  bool ready = false;   // Its stream has reached it.
+  bool closed = false;  // `done` was signalled.
+};
+
+// One rank's transport. Guarded by the exchange's lock.
+struct Member {
+  std::string name;
+  absl::Status status;  // First failure, or the cause of Abort.
+  bool goodbye = false;
+  bool gone = false;  // Aborted or destroyed: to its peers, dead.
+  std::function<void(const absl::Status&)> on_failure;
+  std::vector<Channel*> channels;  // Each once.
+  int callbacks = 0;               // Calls of on_failure under way.
+};
+
+// One end of a channel.
+struct End {
+  Member* member = nullptr;  // Null until the rank has joined, and once gone.
+  std::string name;          // Stays when the member is gone.
+  int capacity = 0;
+  std::deque<std::shared_ptr<Operation>> operations;
+  EdgeStats stats;
+};
+
+struct Channel {
+  Edge edge;
+  End source;
+  End target;
+  bool copying = false;    // The two heads are being copied, without the lock.
+  bool scheduled = false;  // Waits for its delay.
+  bool stalled = false;
+  int64_t delivered = 0;
+};
+
+// Thread-safe.
+class Exchange {
+ public:
+  explicit Exchange(const HubOptions& options);
+  ~Exchange();
+
+  // Ends the delivering thread; idempotent.
+  void Stop();
+
+  absl::StatusOr<std::unique_ptr<Member>> Join(const std::string& name,
+                                               const TransportOptions& options);
+  // Removes the member: its peers fail.
+  void Leave(Member& member);
+
+  absl::Status Connect(Member& member, absl::Time deadline);
+  Channel* Find(int64_t epoch, const Edge& edge);
+
+  // Queues the operation; its event is pending, or failed when the member has
+  // failed.
+  void Begin(Member& member, Channel& channel, EdgeRole role,
+             const std::shared_ptr<Operation>& operation);
+  // REQUIRES: Begin() was called. `status` is the stream's.
+  void Ready(Channel& channel, const std::shared_ptr<Operation>& operation,
+             const absl::Status& status);
+
+  absl::Status status(const Member& member) const;
+  void SetOnFailure(Member& member,
+                    std::function<void(const absl::Status&)> callback);
+  void Abort(Member& member, const absl::Status& cause);
+  absl::Status Close(Member& member, absl::Time deadline);
+  EdgeStats stats(const Channel& channel, const Member& member) const;
+
+ private:
+  // Members whose on_failure to call once the lock is free.
+  using Calls = std::vector<Member*>;
+
+  // Delivers as much as is ready, or schedules it where there are delays.
+  void PumpLocked(Channel& channel, Calls& calls)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Delivers the two heads; frees the lock while it copies.
+  void DeliverLocked(Channel& channel, Calls& calls)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool DeliverableLocked(const Channel& channel) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is wrong with the two heads: a fault to order, or they differ.
+  absl::Status CheckLocked(Channel& channel)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fails the member with `failure` and calls back, unless it has failed.
+  void FailLocked(Member* member, const absl::Status& failure, Calls& calls)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Completes the member's operations with its status, except those that are
+  // being copied: who copies completes them.
+  void CloseOperationsLocked(Member& member)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fails the peers of a member that is gone.
+  void FailPeersLocked(Member& member, absl::string_view what, Calls& calls)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RunCalls(const Calls& calls);
+  void DeliverDelayed();
+
+  const HubOptions options_;
+
+  mutable common::sync::Mutex mutex_;
+  std::map<std::pair<int64_t, Edge>, std::unique_ptr<Channel>> channels_
+      ABSL_GUARDED_BY(mutex_);
+  std::vector<Channel*> scheduled_ ABSL_GUARDED_BY(mutex_);
+  std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread deliverer_;  // Only with delays.
+};
+
+}  // namespace penstock::server::transport::inprocess
+
+#endif  // PENSTOCK_SERVER_TRANSPORT_INPROCESS_EXCHANGE_H_
