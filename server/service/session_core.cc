@@ -1,0 +1,300 @@
+#include "server/service/session_core.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/cause.h"
+#include "common/status/error_details.h"
+
+namespace penstock::server::service {
+namespace {
+
+using Body = v1::StageMessage::BodyCase;
+
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) +
+         absl::Nanoseconds(duration.nanos());
+}
+
+// Refusals that dialling again cannot mend.
+bool IsFinal(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+SessionCore::SessionCore(const Options& options)
+    : options_(options), backoff_(options.first_backoff) {}
+
+std::vector<SessionAction> SessionCore::Handle(SessionEvent event, Time now) {
+  Actions actions;
+  if (state_ == SessionState::kEnded) return actions;
+  std::visit([&](auto&& concrete) { On(std::move(concrete), now, actions); },
+             std::move(event));
+  return actions;
+}
+
+common::time::MonotonicTime SessionCore::next_tick() const {
+  return std::min(next_heartbeat_, retry_at_);
+}
+
+void SessionCore::On(StartEvent, Time, Actions& actions) {
+  state_ = SessionState::kRegistering;
+  actions.push_back(RegisterAction{});
+}
+
+void SessionCore::On(RegisteredEvent event, Time now, Actions& actions) {
+  if (state_ != SessionState::kRegistering) return;
+  if (event.response.ok()) {
+    lease_ = FromProto(event.response->lease());
+    heartbeat_ = FromProto(event.response->heartbeat());
+    name_taken_until_.reset();
+    state_ = SessionState::kOpening;
+    actions.push_back(OpenStreamAction{MakeHello()});
+    return;
+  }
+  const absl::Status& status = event.response.status();
+  if (status.code() == absl::StatusCode::kAlreadyExists) {
+    // The one that holds the name may be dead without anybody knowing yet.
+    if (!name_taken_until_.has_value()) name_taken_until_ = now + lease_;
+    if (now >= *name_taken_until_) {
+      state_ = SessionState::kEnded;
+      actions.push_back(EndAction{.exit_code = 2, .status = status});
+      return;
+    }
+  } else if (IsFinal(status)) {
+    state_ = SessionState::kEnded;
+    actions.push_back(EndAction{.exit_code = 2, .status = status});
+    return;
+  }
+  Retry(now);
+}
+
+void SessionCore::On(StreamBrokenEvent event, Time now, Actions&) {
+  if (state_ != SessionState::kOpening && state_ != SessionState::kConnected) {
+    return;
+  }
+  next_heartbeat_ = Time::Infinite();
+  // Not known there (a restarted coordinator): register again.
+  state_ = event.status.code() == absl::StatusCode::kNotFound
+               ? SessionState::kRegistering
+               : SessionState::kBroken;
+  Retry(now);
+}
+
+void SessionCore::On(TickEvent, Time now, Actions& actions) {
+  if (now >= retry_at_) {
+    retry_at_ = Time::Infinite();
+    if (state_ == SessionState::kRegistering) {
+      actions.push_back(RegisterAction{});
+    } else if (state_ == SessionState::kBroken) {
+      state_ = SessionState::kOpening;
+      actions.push_back(OpenStreamAction{MakeHello()});
+    }
+  }
+  if (now >= next_heartbeat_) {
+    next_heartbeat_ = now + heartbeat_;
+    actions.push_back(HeartbeatAction{});
+  }
+}
+
+void SessionCore::On(StopEvent, Time, Actions& actions) {
+  const absl::Status cause = common::status::WithReason(
+      absl::CancelledError(
+          absl::StrCat("stage ", options_.stage_name, " was told to stop")),
+      "STAGE_LOST");
+  if (state_ == SessionState::kConnected) {
+    v1::StageMessage message;
+    auto& failure = *message.mutable_failure();
+    failure.set_epoch(epoch_);
+    *failure.mutable_cause() = common::rpc::ToCause(cause, options_.stage_name);
+    actions.push_back(SendAction{std::move(message)});
+  }
+  actions.push_back(AbortAction{
+      .epoch = epoch_ + 1, .cause = cause, .kind = AbortKind::kReleaseJob});
+  actions.push_back(CloseStreamAction{absl::OkStatus()});
+  actions.push_back(EndAction{.exit_code = 0, .status = absl::OkStatus()});
+  state_ = SessionState::kEnded;
+  next_heartbeat_ = retry_at_ = Time::Infinite();
+}
+
+void SessionCore::On(MessageEvent event, Time now, Actions& actions) {
+  if (state_ != SessionState::kOpening && state_ != SessionState::kConnected) {
+    return;
+  }
+  v1::CoordinatorMessage& message = event.message;
+  if (message.term() < term_ || message.epoch() < epoch_) {
+    ++stale_messages_;
+    return;
+  }
+  using Kind = v1::CoordinatorMessage::BodyCase;
+  switch (message.body_case()) {
+    case Kind::kWelcome:
+      OnWelcome(message, now, actions);
+      break;
+    case Kind::kHeartbeatAck:
+    case Kind::BODY_NOT_SET:  // Of a newer coordinator: nothing we know.
+      break;
+    case Kind::kAbort:
+      OnAbort(message, actions);
+      break;
+    case Kind::kCheckInputs:
+    case Kind::kAssignment:
+    case Kind::kCommands:
+    case Kind::kRelease:
+    case Kind::kEnd:
+      if (state_ != SessionState::kConnected) break;  // Before Welcome.
+      EnterEpoch(message.epoch());
+      if (InSequence(message, actions)) OnWork(std::move(message), actions);
+      break;
+  }
+}
+
+void SessionCore::OnWelcome(const v1::CoordinatorMessage& message, Time now,
+                            Actions& actions) {
+  if (state_ != SessionState::kOpening) return;
+  term_ = message.welcome().term();
+  lease_ = FromProto(message.welcome().lease());
+  heartbeat_ = FromProto(message.welcome().heartbeat());
+  state_ = SessionState::kConnected;
+  backoff_ = options_.first_backoff;
+  next_heartbeat_ = now + heartbeat_;
+  // In the order in which a job makes them: assembly, steps, end.
+  for (const Body kind :
+       {Body::kInputsChecked, Body::kReady, Body::kApplyAck, Body::kStepReport,
+        Body::kEvalReport, Body::kEndReport, Body::kFailure, Body::kAborted}) {
+    if (const auto it = reported_.find(kind); it != reported_.end()) {
+      Stamp(it->second);
+      actions.push_back(SendAction{it->second});
+    }
+  }
+}
+
+void SessionCore::OnAbort(const v1::CoordinatorMessage& message,
+                          Actions& actions) {
+  const v1::Abort& abort = message.abort();
+  EnterEpoch(std::max(abort.epoch(), message.epoch()));
+  if (abort.release()) applied_step_ = 0;
+  actions.push_back(AbortAction{
+      .epoch = epoch_,
+      .cause = common::rpc::FromCause(abort.cause()),
+      .kind = abort.release() ? AbortKind::kReleaseJob : AbortKind::kKeepJob});
+}
+
+bool SessionCore::InSequence(const v1::CoordinatorMessage& message,
+                             Actions& actions) {
+  if (message.seq() <= handled_seq_) return false;  // Acknowledged in reports.
+  if (message.seq() == handled_seq_ + 1) {
+    handled_seq_ = message.seq();
+    return true;
+  }
+  const absl::Status gap = absl::OutOfRangeError(absl::StrCat(
+      "stage ", options_.stage_name, ": message ", message.seq(), " of epoch ",
+      epoch_, " follows ", handled_seq_, "; dialling again"));
+  actions.push_back(CloseStreamAction{gap});
+  return false;
+}
+
+void SessionCore::OnWork(v1::CoordinatorMessage message, Actions& actions) {
+  using Kind = v1::CoordinatorMessage::BodyCase;
+  switch (message.body_case()) {
+    case Kind::kCheckInputs:
+      actions.push_back(CheckInputsAction{
+          .epoch = epoch_,
+          .request = std::move(*message.mutable_check_inputs())});
+      break;
+    case Kind::kAssignment:
+      applied_step_ = 0;
+      actions.push_back(AssembleAction{
+          .epoch = epoch_,
+          .assignment = std::move(*message.mutable_assignment())});
+      break;
+    case Kind::kCommands:
+      actions.push_back(RunAction{
+          .epoch = epoch_, .work = std::move(*message.mutable_commands())});
+      break;
+    case Kind::kRelease:
+      release_ = message.release();
+      // The report that it answers is old now.
+      reported_.erase(Body::kStepReport);
+      actions.push_back(RunAction{
+          .epoch = epoch_, .work = std::move(*message.mutable_release())});
+      break;
+    case Kind::kEnd:
+      actions.push_back(RunAction{.epoch = epoch_,
+                                  .work = std::move(*message.mutable_end())});
+      break;
+    default:
+      break;
+  }
+}
+
+void SessionCore::On(JobEvent event, Time, Actions& actions) {
+  if (event.epoch < epoch_) return;
+  Stamp(event.message);
+  Remember(event.message);
+  if (state_ == SessionState::kConnected) {
+    actions.push_back(SendAction{std::move(event.message)});
+  }
+}
+
+void SessionCore::EnterEpoch(int64_t epoch) {
+  if (epoch <= epoch_) return;
+  epoch_ = epoch;
+  handled_seq_ = 0;
+  release_.reset();
+  reported_.clear();
+}
+
+void SessionCore::Remember(const v1::StageMessage& message) {
+  if (message.body_case() == Body::kApplyAck) {
+    applied_step_ = message.apply_ack().step();
+  }
+  reported_[message.body_case()] = message;
+}
+
+void SessionCore::Retry(Time now) {
+  retry_at_ = now + backoff_;
+  backoff_ = std::min(2 * backoff_, options_.largest_backoff);
+}
+
+void SessionCore::Stamp(v1::StageMessage& message) const {
+  if (message.has_step_report()) {
+    message.mutable_step_report()->set_acked_seq(handled_seq_);
+  } else if (message.has_apply_ack()) {
+    message.mutable_apply_ack()->set_acked_seq(handled_seq_);
+  }
+}
+
+v1::StageMessage SessionCore::MakeHello() const {
+  v1::StageMessage message;
+  v1::Hello& hello = *message.mutable_hello();
+  hello.set_stage_name(options_.stage_name);
+  hello.set_incarnation(options_.incarnation);
+  hello.set_term(term_);
+  hello.set_epoch(epoch_);
+  hello.set_applied_step(applied_step_);
+  hello.set_acked_seq(handled_seq_);
+  if (const auto it = reported_.find(Body::kStepReport);
+      it != reported_.end() &&
+      it->second.step_report().step() == applied_step_ + 1) {
+    *hello.mutable_report() = it->second.step_report();
+  }
+  if (release_.has_value() && release_->step() == applied_step_) {
+    *hello.mutable_release() = *release_;
+  }
+  return message;
+}
+
+}  // namespace penstock::server::service
