@@ -1,0 +1,238 @@
+#include "server/service/coordinator_link.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "common/rpc/grpc_settings.h"
+#include "common/rpc/grpc_status.h"
+#include "common/sync/happens_before.h"
+#include "common/sync/mutex.h"
+#include "penstock/v1/coordination_service.grpc.pb.h"
+
+namespace penstock::server::service {
+namespace {
+
+using common::sync::HappensBefore;
+using common::sync::Mutex;
+using common::sync::MutexLock;
+using common::sync::Notification;
+
+constexpr absl::Duration kCloseTimeout = absl::Seconds(1);
+
+// One stream: a queue, one write and one read under way. Keeps itself alive
+// until OnDone.
+class SessionStream final
+    : public grpc::ClientBidiReactor<v1::StageMessage, v1::CoordinatorMessage>,
+      public std::enable_shared_from_this<SessionStream> {
+ public:
+  explicit SessionStream(CoordinatorLink::Listener listener)
+      : listener_(std::move(listener)) {}
+
+  void Start(v1::CoordinationService::Stub& stub,
+             const v1::StageMessage& hello) {
+    self_ = shared_from_this();
+    stub.async()->StageSession(&context_, this);
+    AddHold();  // Writes start outside reactions too.
+    Send(hello);
+    reads_.Release();
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void Send(v1::StageMessage message) {
+    MutexLock lock(&mutex_);
+    if (closing_) return;
+    queue_.push_back(std::move(message));
+    Pump();
+  }
+
+  void Close() {
+    MutexLock lock(&mutex_);
+    if (closing_) return;
+    closing_ = true;
+    EndWritesIfIdle();
+  }
+
+  void Cancel() { context_.TryCancel(); }
+  bool AwaitDone(absl::Duration timeout) {
+    return done_.WaitForNotificationWithTimeout(timeout);
+  }
+
+  void OnReadDone(bool ok) override {
+    reads_.Acquire();
+    if (!ok) {
+      // The other end is gone: nothing that is queued will be read.
+      MutexLock lock(&mutex_);
+      queue_.clear();
+      closing_ = true;
+      EndWritesIfIdle();
+      return;
+    }
+    listener_.on_message(std::move(incoming_));
+    incoming_.Clear();
+    reads_.Release();
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    writes_.Acquire();
+    MutexLock lock(&mutex_);
+    writing_ = false;
+    if (!ok) {
+      queue_.clear();
+      closing_ = true;
+    }
+    Pump();
+    EndWritesIfIdle();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    writes_.Acquire();
+    reads_.Acquire();
+    listener_.on_broken(common::rpc::FromGrpcStatus(status));
+    const std::shared_ptr<SessionStream> keep = std::move(self_);
+    done_.Notify();
+  }
+
+ private:
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (writing_ || queue_.empty()) return;
+    outgoing_ = std::move(queue_.front());
+    queue_.pop_front();
+    writing_ = true;
+    writes_.Release();
+    StartWrite(&outgoing_);
+  }
+
+  void EndWritesIfIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!closing_ || writing_ || !queue_.empty() || writes_ended_) return;
+    writes_ended_ = true;
+    writes_.Release();
+    StartWritesDone();
+    RemoveHold();
+  }
+
+  // Constant after construction.
+  const CoordinatorLink::Listener listener_;
+  // Own synchronisation.
+  HappensBefore reads_, writes_;
+  Notification done_;
+  // gRPC's.
+  grpc::ClientContext context_;
+  v1::CoordinatorMessage incoming_;
+  v1::StageMessage outgoing_;
+  std::shared_ptr<SessionStream> self_;
+
+  Mutex mutex_;
+  std::deque<v1::StageMessage> queue_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writes_ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// One registration attempt. Deletes itself in the callback.
+struct Registration {
+  grpc::ClientContext context;
+  v1::RegisterStageRequest request;
+  v1::RegisterStageResponse response;
+  CoordinatorLink::Registered done;
+  HappensBefore tag;
+};
+
+class GrpcCoordinatorLink final : public CoordinatorLink {
+ public:
+  explicit GrpcCoordinatorLink(const common::rpc::Address& address)
+      : stub_(v1::CoordinationService::NewStub(common::rpc::CreateChannel(
+            address, common::rpc::ChannelUse::kSession))) {}
+
+  ~GrpcCoordinatorLink() override {
+    if (const auto stream = TakeStream()) End(*stream);
+    MutexLock lock(&mutex_);
+    const auto idle = [this] {
+      mutex_.AssertHeld();
+      return registrations_ == 0;
+    };
+    mutex_.Await(absl::Condition(&idle));  // Each has a deadline of its own.
+  }
+
+  void Register(const v1::RegisterStageRequest& request, absl::Duration timeout,
+                Registered done) override {
+    {
+      MutexLock lock(&mutex_);
+      ++registrations_;
+    }
+    auto* call = new Registration;
+    call->request = request;
+    call->done = std::move(done);
+    call->context.set_deadline(std::chrono::system_clock::now() +
+                               absl::ToChronoMilliseconds(timeout));
+    call->tag.Release();
+    stub_->async()->RegisterStage(
+        &call->context, &call->request, &call->response,
+        [this, call](grpc::Status status) {
+          call->tag.Acquire();
+          if (status.ok()) {
+            call->done(std::move(call->response));
+          } else {
+            call->done(common::rpc::FromGrpcStatus(status));
+          }
+          delete call;
+          MutexLock lock(&mutex_);
+          --registrations_;
+        });
+  }
+
+  void OpenStream(const v1::StageMessage& hello, Listener listener) override {
+    if (const auto old = TakeStream()) End(*old);
+    const auto stream = std::make_shared<SessionStream>(std::move(listener));
+    {
+      MutexLock lock(&mutex_);
+      stream_ = stream;
+    }
+    stream->Start(*stub_, hello);
+  }
+
+  void Send(v1::StageMessage message) override {
+    if (const auto stream = Stream()) stream->Send(std::move(message));
+  }
+
+  void CloseStream() override {
+    if (const auto stream = Stream()) stream->Close();
+  }
+
+ private:
+  std::shared_ptr<SessionStream> Stream() {
+    MutexLock lock(&mutex_);
+    return stream_;
+  }
+  std::shared_ptr<SessionStream> TakeStream() {
+    MutexLock lock(&mutex_);
+    return std::move(stream_);
+  }
+  static void End(SessionStream& stream) {
+    stream.Close();
+    if (stream.AwaitDone(kCloseTimeout)) return;
+    stream.Cancel();
+    stream.AwaitDone(absl::InfiniteDuration());  // Cancelled: it comes.
+  }
+
+  const std::unique_ptr<v1::CoordinationService::Stub> stub_;
+  Mutex mutex_;
+  std::shared_ptr<SessionStream> stream_ ABSL_GUARDED_BY(mutex_);
+  int registrations_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<CoordinatorLink> MakeGrpcCoordinatorLink(
+    const common::rpc::Address& address) {
+  return std::make_unique<GrpcCoordinatorLink>(address);
+}
+
+}  // namespace penstock::server::service

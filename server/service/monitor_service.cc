@@ -1,0 +1,182 @@
+#include "server/service/monitor_service.h"
+
+#include <grpcpp/support/server_callback.h>
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/reactor_registry.h"
+#include "common/rpc/rpc_server.h"
+#include "common/status/status_macros.h"
+#include "common/sync/happens_before.h"
+#include "common/sync/mutex.h"
+#include "penstock/v1/stage_monitor_service.grpc.pb.h"
+
+namespace penstock::server::service {
+namespace {
+
+using common::sync::MutexLock;
+using common::time::MonotonicTime;
+
+constexpr absl::Duration kLongestSilence = absl::Seconds(10);
+
+// One WatchStage stream: keeps only the newest status, so a slow reader costs
+// no memory. Deletes itself in OnDone.
+class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
+                           public common::rpc::ClosableReactor {
+ public:
+  explicit WatchReactor(std::function<void(WatchReactor*)> on_done)
+      : on_done_(std::move(on_done)) {
+    tag_.Release();
+  }
+
+  void Offer(const v1::StageStatus& status, MonotonicTime now) {
+    MutexLock lock(&mutex_);
+    std::string bytes = status.SerializeAsString();
+    if (bytes == last_bytes_ && now - last_offer_ < kLongestSilence) return;
+    last_bytes_ = std::move(bytes);
+    last_offer_ = now;
+    next_ = status;
+    pending_ = true;
+    Pump();
+  }
+
+  void Close(const absl::Status& status) override {
+    MutexLock lock(&mutex_);
+    FinishOnce(common::rpc::ToGrpcStatus(status));
+  }
+  void OnWriteDone(bool ok) override {
+    tag_.Acquire();
+    MutexLock lock(&mutex_);
+    writing_ = false;
+    if (ok) {
+      Pump();
+    } else {
+      FinishOnce(grpc::Status::CANCELLED);
+    }
+  }
+  void OnCancel() override {
+    tag_.Acquire();
+    MutexLock lock(&mutex_);
+    FinishOnce(grpc::Status::CANCELLED);
+  }
+  void OnDone() override {
+    tag_.Acquire();
+    on_done_(this);
+    delete this;
+  }
+
+ private:
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_ || writing_ || !pending_) return;
+    pending_ = false;
+    writing_ = true;
+    outgoing_ = next_;
+    tag_.Release();
+    StartWrite(&outgoing_);
+  }
+  void FinishOnce(const grpc::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_) return;
+    finished_ = true;
+    tag_.Release();
+    Finish(status);
+  }
+
+  const std::function<void(WatchReactor*)> on_done_;
+  common::sync::HappensBefore tag_;
+  v1::StageStatus outgoing_;  // gRPC's while writing.
+
+  common::sync::Mutex mutex_;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool pending_ ABSL_GUARDED_BY(mutex_) = false;
+  v1::StageStatus next_ ABSL_GUARDED_BY(mutex_);
+  std::string last_bytes_ ABSL_GUARDED_BY(mutex_);
+  MonotonicTime last_offer_ ABSL_GUARDED_BY(mutex_);
+};
+
+class GrpcMonitorServer final
+    : public MonitorServer,
+      public v1::StageMonitorService::CallbackService {
+ public:
+  GrpcMonitorServer(const Options& options, const common::time::Clock& clock)
+      : options_(options), clock_(clock) {}
+
+  absl::Status Listen() {
+    ASSIGN_OR_RETURN(server_, common::rpc::RpcServer::Start(options_.address,
+                                                            {this}, reactors_));
+    return absl::OkStatus();
+  }
+
+  ~GrpcMonitorServer() override { server_.reset(); }
+
+  const common::rpc::Address& address() const override {
+    return server_->address();
+  }
+  void SetReady(bool ready) override {
+    server_->SetServing("readiness", ready);
+  }
+  void Publish() override {
+    const v1::StageStatus status = options_.status();
+    const MonotonicTime now = clock_.Monotonic();
+    MutexLock lock(&mutex_);
+    for (WatchReactor* watcher : watchers_) watcher->Offer(status, now);
+  }
+
+  grpc::ServerUnaryReactor* GetStage(grpc::CallbackServerContext* context,
+                                     const v1::GetStageStatusRequest*,
+                                     v1::StageStatus* response) override {
+    *response = options_.status();
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  grpc::ServerWriteReactor<v1::StageStatus>* WatchStage(
+      grpc::CallbackServerContext*, const v1::WatchStageRequest*) override {
+    auto* watcher = new WatchReactor([this](WatchReactor* done) {
+      reactors_.Remove(done);
+      MutexLock lock(&mutex_);
+      watchers_.erase(done);
+    });
+    if (!reactors_.Add(watcher)) {
+      watcher->Close(absl::UnavailableError("the stage is shutting down"));
+      return watcher;
+    }
+    const v1::StageStatus status = options_.status();
+    const MonotonicTime now = clock_.Monotonic();
+    MutexLock lock(&mutex_);
+    watchers_.insert(watcher);
+    watcher->Offer(status, now);
+    return watcher;
+  }
+
+ private:
+  // Constant after construction.
+  const Options options_;
+  const common::time::Clock& clock_;
+  // Own synchronisation.
+  common::rpc::ReactorRegistry reactors_;
+
+  common::sync::Mutex mutex_;
+  std::set<WatchReactor*> watchers_ ABSL_GUARDED_BY(mutex_);
+
+  // Last: nothing calls in once it is gone.
+  std::unique_ptr<common::rpc::RpcServer> server_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MonitorServer>> MonitorServer::Start(
+    const Options& options, const common::time::Clock& clock) {
+  auto server = std::make_unique<GrpcMonitorServer>(options, clock);
+  RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+}  // namespace penstock::server::service

@@ -1,0 +1,153 @@
+#include "server/service/session_loop.h"
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/log/log.h"
+
+namespace penstock::server::service {
+
+SessionLoop::SessionLoop(const Options& options,
+                         const common::time::Clock& clock,
+                         CoordinatorLink& link,
+                         std::function<void(const SessionEnd&)> on_end)
+    : options_(options),
+      clock_(clock),
+      link_(link),
+      on_end_(std::move(on_end)),
+      core_({.stage_name = options.registration.stage_name(),
+             .incarnation = options.registration.incarnation()}) {}
+
+SessionLoop::~SessionLoop() {
+  Stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void SessionLoop::Start(JobRunner& runner) {
+  CHECK(runner_ == nullptr) << "started twice";
+  runner_ = &runner;
+  Post(StartEvent{});
+  thread_ = std::thread([this] { Run(); });
+}
+
+void SessionLoop::Report(int64_t epoch, v1::StageMessage message) {
+  Post(JobEvent{.epoch = epoch, .message = std::move(message)});
+}
+
+void SessionLoop::Stop() { Post(StopEvent{}); }
+
+void SessionLoop::Describe(v1::StageStatus& status) const {
+  common::sync::MutexLock lock(&mutex_);
+  status.MergeFrom(status_);
+}
+
+void SessionLoop::Post(SessionEvent event) {
+  common::sync::MutexLock lock(&mutex_);
+  events_.push_back(std::move(event));
+}
+
+void SessionLoop::Run() {
+  while (!ended_) {
+    SessionEvent event = TickEvent{};
+    {
+      common::sync::MutexLock lock(&mutex_);
+      const auto any = [this] {
+        mutex_.AssertHeld();
+        return !events_.empty();
+      };
+      const absl::Duration wait = core_.next_tick() - clock_.Monotonic();
+      if (mutex_.AwaitWithTimeout(absl::Condition(&any), wait)) {
+        event = std::move(events_.front());
+        events_.pop_front();
+      }
+    }
+    for (SessionAction& action :
+         core_.Handle(std::move(event), clock_.Monotonic())) {
+      Do(std::move(action));
+    }
+    Publish();
+  }
+}
+
+void SessionLoop::Publish() {
+  common::sync::MutexLock lock(&mutex_);
+  status_.set_term(core_.term());
+  status_.set_epoch(core_.epoch());
+  status_.set_stale_messages(core_.stale_messages());
+  status_.set_coordinator_connected(core_.state() == SessionState::kConnected);
+}
+
+void SessionLoop::Do(SessionAction action) {
+  struct Visitor {
+    SessionLoop& loop;
+
+    void operator()(const RegisterAction&) {
+      loop.link_.Register(
+          loop.options_.registration, loop.options_.register_timeout,
+          [&loop = loop](absl::StatusOr<v1::RegisterStageResponse> response) {
+            if (!response.ok()) {
+              LOG(WARNING) << "registration: " << response.status();
+            }
+            loop.Post(RegisteredEvent{std::move(response)});
+          });
+    }
+    void operator()(OpenStreamAction& open) {
+      const int64_t number = ++loop.stream_;
+      {
+        common::sync::MutexLock lock(&loop.mutex_);
+        loop.open_stream_ = number;
+      }
+      const auto current = [&loop = loop, number] {
+        common::sync::MutexLock lock(&loop.mutex_);
+        return loop.open_stream_ == number;
+      };
+      loop.link_.OpenStream(
+          open.hello,
+          {.on_message =
+               [&loop = loop, current](v1::CoordinatorMessage message) {
+                 if (current()) loop.Post(MessageEvent{std::move(message)});
+               },
+           .on_broken =
+               [&loop = loop, current](absl::Status status) {
+                 if (!current()) return;
+                 LOG(WARNING) << "session with the coordinator: " << status;
+                 loop.Post(StreamBrokenEvent{std::move(status)});
+               }});
+    }
+    void operator()(const CloseStreamAction& close) {
+      if (!close.status.ok()) LOG(ERROR) << close.status;
+      loop.link_.CloseStream();
+    }
+    void operator()(SendAction& send) {
+      loop.link_.Send(std::move(send.message));
+    }
+    void operator()(const HeartbeatAction&) {
+      v1::StageMessage message;
+      *message.mutable_heartbeat() = loop.runner_->heartbeat();
+      loop.link_.Send(std::move(message));
+    }
+    void operator()(CheckInputsAction& check) {
+      loop.runner_->CheckInputs(check.epoch, std::move(check.request));
+    }
+    void operator()(AssembleAction& assemble) {
+      loop.runner_->Assemble(assemble.epoch, std::move(assemble.assignment));
+    }
+    void operator()(RunAction& run) {
+      const int64_t epoch = run.epoch;
+      loop.runner_->Run(epoch, std::move(run));
+    }
+    void operator()(const AbortAction& abort) {
+      LOG(WARNING) << "epoch " << abort.epoch << ": " << abort.cause;
+      loop.runner_->Abort(abort);
+    }
+    void operator()(const EndAction& end) {
+      loop.ended_ = true;
+      loop.on_end_({.exit_code = end.exit_code, .status = end.status});
+    }
+  };
+  std::visit(Visitor{*this}, action);
+}
+
+}  // namespace penstock::server::service
