@@ -1,0 +1,36 @@
+// Jobs in memory: for tests, and for the embedded cluster, whose coordinator
+// lives as long as its job.
+#ifndef PENSTOCK_COORDINATOR_JOBS_IN_MEMORY_JOB_STORE_H_
+#define PENSTOCK_COORDINATOR_JOBS_IN_MEMORY_JOB_STORE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "coordinator/jobs/job_store.h"
+
+namespace penstock::coordinator::jobs {
+
+// Thread-compatible.
+class InMemoryJobStore final : public JobStore {
+ public:
+  absl::Status Create(const JobRecord& record) override;
+  absl::Status Update(const v1::Job& job) override;
+  absl::StatusOr<JobRecord> Get(absl::string_view id_or_name) const override;
+  absl::StatusOr<JobRecord> GetByRequestId(
+      absl::string_view request_id) const override;
+  absl::StatusOr<std::vector<v1::Job>> List(absl::string_view before,
+                                            int limit) const override;
+
+ private:
+  // Index into records_, or -1.
+  int Find(absl::string_view id_or_name) const;
+
+  std::vector<JobRecord> records_;  // Oldest first.
+  std::map<std::string, int> by_id_;
+  std::map<std::string, int> by_request_id_;
+};
+
+}  // namespace penstock::coordinator::jobs
+
+#endif  // PENSTOCK_COORDINATOR_JOBS_IN_MEMORY_JOB_STORE_H_

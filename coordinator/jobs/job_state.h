@@ -1,0 +1,51 @@
+// The life of a job, as one table.
+//
+//                  (1)          (2)           (3)          (10)
+//   (create) -> QUEUED -> PLANNING -> ASSEMBLING -> RUNNING -> SUCCEEDED
+//                 ^          |             |        |    ^
+//                 |          |             |    (4) |    | (5)
+//                 |          |             |        v    |
+//                 +------------- (6) --------- RECOVERING
+//
+//   any of the five that are not terminal:
+//     -> CANCELLING (7) -> CANCELLED (8)
+//     -> FAILED (9)
+//
+//    1 enough stages are free; they are reserved and check their inputs
+//    2 inputs seen, plan made and verified; assignments go out
+//    3 every stage is ready; the first commands go out
+//    4 a stage was lost that another can stand in for
+//    5 all are back at the recovery line
+//    6 there are no stages to go on with
+//    7 a person cancels
+//    8 every stage has dropped the job
+//    9 the first cause of a failure is known
+//   10 every shard of the trained model is written
+//
+// What has ended stays so.
+#ifndef PENSTOCK_COORDINATOR_JOBS_JOB_STATE_H_
+#define PENSTOCK_COORDINATOR_JOBS_JOB_STATE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "penstock/v1/job_service.pb.h"
+
+namespace penstock::coordinator::jobs {
+
+// SUCCEEDED, FAILED or CANCELLED.
+bool IsTerminal(v1::Job::State state);
+
+// OK, or FailedPrecondition naming both states.
+absl::Status CheckTransition(v1::Job::State from, v1::Job::State to);
+
+// As users see them: "RUNNING", "STAGE_LOST"; "" for an unspecified reason.
+std::string StateName(v1::Job::State state);
+std::string ReasonName(v1::Job::StateReason reason);
+
+// The reason written as `name`, or INTERNAL where there is none of that name.
+v1::Job::StateReason ReasonFromName(const std::string& name);
+
+}  // namespace penstock::coordinator::jobs
+
+#endif  // PENSTOCK_COORDINATOR_JOBS_JOB_STATE_H_
