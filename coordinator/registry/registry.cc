@@ -1,0 +1,354 @@
+#include "coordinator/registry/registry.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/ids/generated_ids.h"
+#include "common/ids/names.h"
+#include "common/log/log.h"
+#include "common/status/error_details.h"
+#include "common/status/status_macros.h"
+#include "coordinator/registry/stage_state.h"
+
+namespace penstock::coordinator::registry {
+namespace {
+
+using common::time::MonotonicTime;
+
+constexpr int kMissedHeartbeats = 3;
+
+absl::Status CheckRegistration(const v1::RegisterStageRequest& request) {
+  RETURN_IF_ERROR(common::ids::CheckStageName(request.stage_name()));
+  if (!common::ids::IsUuid(request.incarnation())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", request.stage_name(),
+                     ": incarnation must be a UUID made at each start"));
+  }
+  if (request.device().kind().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", request.stage_name(), ": no device kind"));
+  }
+  if (request.numerics_ids().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", request.stage_name(), ": no numerics id"));
+  }
+  return absl::OkStatus();
+}
+
+std::string RangeText(int lowest, int highest) {
+  return lowest == highest ? absl::StrCat(lowest)
+                           : absl::StrCat(lowest, " to ", highest);
+}
+
+}  // namespace
+
+std::string Describe(const StageEntry& stage) {
+  return absl::StrCat(stage.name(), " (incarnation ",
+                      stage.registration.incarnation(), ", pid ",
+                      stage.registration.pid(), " on host ", stage.host(), ")");
+}
+
+bool Registry::NaturalLess::operator()(absl::string_view a,
+                                       absl::string_view b) const {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (digit(a[i]) && digit(b[j])) {
+      const size_t i0 = i, j0 = j;
+      while (i < a.size() && digit(a[i])) ++i;
+      while (j < b.size() && digit(b[j])) ++j;
+      absl::string_view x = a.substr(i0, i - i0), y = b.substr(j0, j - j0);
+      while (x.size() > 1 && x[0] == '0') x.remove_prefix(1);
+      while (y.size() > 1 && y[0] == '0') y.remove_prefix(1);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i, ++j;
+    }
+  }
+  if ((i < a.size()) != (j < b.size())) return j < b.size();
+  return a < b;  // The same but for leading zeros.
+}
+
+StageEntry* Registry::FindMutable(absl::string_view name) {
+  const auto it = stages_.find(name);
+  return it == stages_.end() ? nullptr : &it->second;
+}
+
+const StageEntry* Registry::Find(absl::string_view name) const {
+  const auto it = stages_.find(name);
+  return it == stages_.end() ? nullptr : &it->second;
+}
+
+const StageEntry* Registry::FindBySession(SessionId session) const {
+  const auto it = names_.find(session);
+  return it == names_.end() ? nullptr : Find(it->second);
+}
+
+bool Registry::Alive(const StageEntry& stage, MonotonicTime now) const {
+  return !stage.lost() && !stage.broken_since.has_value() &&
+         now - stage.last_contact < kMissedHeartbeats * options_.heartbeat;
+}
+
+absl::StatusOr<Registry::Registered> Registry::Register(
+    const v1::RegisterStageRequest& request, MonotonicTime now) {
+  RETURN_IF_ERROR(CheckRegistration(request));
+  Registered result;
+  result.protocol =
+      std::min(request.protocol().highest(), options_.highest_protocol);
+  if (result.protocol < request.protocol().lowest() ||
+      result.protocol < options_.lowest_protocol) {
+    return common::status::WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "stage ", request.stage_name(), " speaks protocol ",
+            RangeText(request.protocol().lowest(),
+                      request.protocol().highest()),
+            ", the coordinator ",
+            RangeText(options_.lowest_protocol, options_.highest_protocol),
+            "; install the same release on both")),
+        "PROTOCOL_VERSION_UNSUPPORTED");
+  }
+  if (StageEntry* old = FindMutable(request.stage_name()); old != nullptr) {
+    const bool same = old->registration.incarnation() == request.incarnation();
+    if (same && !old->lost()) {  // A retried request.
+      old->registration = request;
+      old->last_contact = now;
+      return result;
+    }
+    if (!same && Alive(*old, now)) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          "the name ", request.stage_name(), " is taken by ", Describe(*old),
+          ", which is alive; refused incarnation ", request.incarnation(),
+          ", pid ", request.pid(), " on host ", request.host(),
+          "; give it another --name"));
+    }
+    if (!old->lost()) result.replaced = *old;
+    names_.erase(old->session);
+  }
+  StageEntry entry;
+  entry.registration = request;
+  entry.last_contact = now;
+  entry.progress_since = now;
+  stages_[request.stage_name()] = std::move(entry);
+  return result;
+}
+
+absl::StatusOr<SessionId> Registry::OpenSession(absl::string_view name,
+                                                absl::string_view incarnation,
+                                                SessionId session,
+                                                MonotonicTime now) {
+  StageEntry* stage = FindMutable(name);
+  if (stage == nullptr || stage->lost() ||
+      stage->registration.incarnation() != incarnation) {
+    return absl::NotFoundError(absl::StrCat(
+        "stage ", name, " incarnation ", incarnation, " is not registered here",
+        stage != nullptr && stage->lost()
+            ? " any more (it was given up: " + stage->cause.message() + ")"
+            : "",
+        "; register again"));
+  }
+  const SessionId old = stage->session;
+  names_.erase(old);
+  names_[session] = std::string(name);
+  stage->session = session;
+  stage->broken_since.reset();
+  stage->last_contact = now;
+  return old;
+}
+
+const StageEntry* Registry::BreakSession(SessionId session, MonotonicTime now) {
+  const auto it = names_.find(session);
+  if (it == names_.end()) return nullptr;
+  StageEntry* stage = FindMutable(it->second);
+  names_.erase(it);
+  stage->session = 0;
+  stage->broken_since = now;
+  return stage;
+}
+
+void Registry::Heard(absl::string_view name, MonotonicTime now) {
+  if (StageEntry* stage = FindMutable(name); stage != nullptr) {
+    stage->last_contact = now;
+  }
+}
+
+void Registry::Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
+                    MonotonicTime now) {
+  StageEntry* stage = FindMutable(name);
+  if (stage == nullptr) return;
+  stage->last_contact = now;
+  if (heartbeat.progress() != stage->progress ||
+      heartbeat.queued_commands() == 0) {
+    stage->progress_since = now;
+  }
+  stage->progress = heartbeat.progress();
+  stage->queued_commands = heartbeat.queued_commands();
+  stage->resident_bytes = heartbeat.resident_bytes();
+}
+
+absl::Status Registry::Move(absl::string_view name, v1::Stage::State state) {
+  StageEntry* stage = FindMutable(name);
+  if (stage == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no stage ", name));
+  }
+  // An unwell stage goes on with its job: its state shows what it will be.
+  if (stage->state == v1::Stage::STATE_DEGRADED &&
+      state != v1::Stage::STATE_LOST && state != v1::Stage::STATE_DRAINING) {
+    RETURN_IF_ERROR(CheckTransition(stage->healthy, state));
+    stage->healthy = state;
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckTransition(stage->state, state));
+  stage->state = state;
+  return absl::OkStatus();
+}
+
+absl::Status Registry::Degrade(absl::string_view name, const v1::Cause& cause) {
+  StageEntry* stage = FindMutable(name);
+  if (stage == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no stage ", name));
+  }
+  const v1::Stage::State before = stage->state;
+  RETURN_IF_ERROR(CheckTransition(before, v1::Stage::STATE_DEGRADED));
+  stage->healthy = before;
+  stage->state = v1::Stage::STATE_DEGRADED;
+  stage->cause = cause;
+  return absl::OkStatus();
+}
+
+absl::Status Registry::Recover(absl::string_view name) {
+  StageEntry* stage = FindMutable(name);
+  if (stage == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no stage ", name));
+  }
+  RETURN_IF_ERROR(CheckTransition(stage->state, stage->healthy));
+  stage->state = stage->healthy;
+  stage->cause.Clear();
+  return absl::OkStatus();
+}
+
+void Registry::MarkLost(absl::string_view name, const v1::Cause& cause) {
+  StageEntry* stage = FindMutable(name);
+  if (stage == nullptr || stage->lost()) return;
+  names_.erase(stage->session);
+  stage->session = 0;
+  stage->state = v1::Stage::STATE_LOST;
+  stage->cause = cause;
+  stage->job_id.clear();
+  stage->rank = -1;
+  ForgetOldLost();
+}
+
+absl::Status Registry::Assign(absl::string_view name, absl::string_view job_id,
+                              int rank, absl::string_view numerics_id) {
+  StageEntry* stage = FindMutable(name);
+  if (stage == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no stage ", name));
+  }
+  RETURN_IF_ERROR(CheckTransition(stage->state, v1::Stage::STATE_ASSIGNED));
+  stage->state = v1::Stage::STATE_ASSIGNED;
+  stage->job_id = std::string(job_id);
+  stage->rank = rank;
+  stage->numerics_id = std::string(numerics_id);
+  stage->step = 0;
+  return absl::OkStatus();
+}
+
+void Registry::Release(absl::string_view name) {
+  StageEntry* stage = FindMutable(name);
+  if (stage == nullptr || stage->lost()) return;
+  if (stage->state != v1::Stage::STATE_REGISTERED) {
+    CHECK_OK(CheckTransition(stage->state, v1::Stage::STATE_REGISTERED));
+  }
+  stage->state = v1::Stage::STATE_REGISTERED;
+  stage->cause.Clear();
+  stage->job_id.clear();
+  stage->rank = -1;
+}
+
+void Registry::SetStep(absl::string_view name, int64_t step) {
+  if (StageEntry* stage = FindMutable(name); stage != nullptr) {
+    stage->step = step;
+  }
+}
+
+std::vector<std::string> Registry::Expire(MonotonicTime now) {
+  std::vector<std::string> expired;
+  for (const auto& [name, stage] : stages_) {
+    if (!stage.lost() && now - stage.last_contact >= options_.lease) {
+      expired.push_back(name);
+    }
+  }
+  for (const std::string& name : expired) {
+    const StageEntry& stage = *Find(name);
+    v1::Cause cause;
+    cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+    cause.set_reason("STAGE_LOST");
+    cause.set_stage_name(name);
+    cause.set_message(absl::StrCat(
+        Describe(stage), " was silent for ",
+        absl::FormatDuration(now - stage.last_contact), ", its lease is ",
+        absl::FormatDuration(options_.lease),
+        stage.connected() ? " (its connection is open: is the process stopped?)"
+                          : " (its connection is broken)"));
+    MarkLost(name, cause);
+  }
+  return expired;
+}
+
+MonotonicTime Registry::NextExpiry() const {
+  MonotonicTime next = MonotonicTime::Infinite();
+  for (const auto& [name, stage] : stages_) {
+    if (!stage.lost()) {
+      next = std::min(next, stage.last_contact + options_.lease);
+    }
+  }
+  return next;
+}
+
+void Registry::ForgetOldLost() {
+  std::vector<std::pair<MonotonicTime, std::string>> lost;
+  for (const auto& [name, stage] : stages_) {
+    if (stage.lost()) lost.emplace_back(stage.last_contact, name);
+  }
+  if (static_cast<int>(lost.size()) <= options_.lost_kept) return;
+  stages_.erase(std::min_element(lost.begin(), lost.end())->second);
+}
+
+std::vector<const StageEntry*> Registry::List() const {
+  std::vector<const StageEntry*> list;
+  for (const auto& [name, stage] : stages_) list.push_back(&stage);
+  return list;
+}
+
+v1::Stage Registry::ToProto(const StageEntry& stage, MonotonicTime now) const {
+  const v1::RegisterStageRequest& registration = stage.registration;
+  v1::Stage proto;
+  proto.set_name(stage.name());
+  proto.set_incarnation(registration.incarnation());
+  proto.set_pool(registration.pool());
+  proto.set_state(stage.state);
+  if (stage.cause.code() != 0) *proto.mutable_cause() = stage.cause;
+  *proto.mutable_device() = registration.device();
+  proto.set_numerics_id(stage.job_id.empty() ? registration.numerics_ids(0)
+                                             : stage.numerics_id);
+  proto.set_host(registration.host());
+  proto.set_pid(registration.pid());
+  proto.set_monitor_address(registration.monitor_address());
+  proto.set_data_address(registration.data_address());
+  *proto.mutable_build() = registration.build();
+  proto.set_job_id(stage.job_id);
+  proto.set_rank(stage.rank);
+  proto.set_step(stage.step);
+  if (!stage.lost()) {
+    const int64_t ns = absl::ToInt64Nanoseconds(now - stage.last_contact);
+    proto.mutable_last_contact()->set_seconds(ns / 1000000000);
+    proto.mutable_last_contact()->set_nanos(static_cast<int>(ns % 1000000000));
+  }
+  return proto;
+}
+
+}  // namespace penstock::coordinator::registry

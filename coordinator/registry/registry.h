@@ -1,0 +1,156 @@
+// Which stage daemons there are: names, incarnations, sessions and leases.
+//
+// A stage is alive while it is heard: anything it says renews its lease. A
+// broken session alone loses nothing (the stage works on and dials again).
+// A stage is LOST when (DESIGN section 5.1)
+//   (a) its lease expires;
+//   (b) its name registers with a new incarnation, which is accepted at once
+//       when the old one's session is broken or it missed three heartbeats,
+//       and refused otherwise;
+//   (c) its session is broken and a neighbour or its own monitor port gives it
+//       away (dispatch/first_cause.h decides);
+//   (d) its parent reaped it.
+// The caller learns of (a) and (b) from the results and tells (c) and (d) with
+// MarkLost.
+#ifndef PENSTOCK_COORDINATOR_REGISTRY_REGISTRY_H_
+#define PENSTOCK_COORDINATOR_REGISTRY_REGISTRY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/time/clock.h"
+#include "penstock/v1/coordination_service.pb.h"
+#include "penstock/v1/stage_service.pb.h"
+
+namespace penstock::coordinator::registry {
+
+// The shell numbers sessions from 1 and never twice; 0 is none.
+using SessionId = int64_t;
+
+struct Options {
+  absl::Duration lease = absl::Seconds(10);
+  absl::Duration heartbeat = absl::Seconds(1);
+  // Protocol versions that this coordinator speaks, inclusive.
+  int lowest_protocol = 1;
+  int highest_protocol = 1;
+  // LOST entries that are kept for people to see; the oldest goes first.
+  int lost_kept = 64;
+};
+
+// One stage. Immutable to all but the registry.
+struct StageEntry {
+  v1::RegisterStageRequest registration;
+  v1::Stage::State state = v1::Stage::STATE_REGISTERED;
+  v1::Cause cause;  // Why it is DEGRADED or LOST.
+  v1::Stage::State healthy = v1::Stage::STATE_REGISTERED;  // Before DEGRADED.
+  SessionId session = 0;
+  // When the last session broke; nullopt while one is open or none was yet.
+  std::optional<common::time::MonotonicTime> broken_since;
+  common::time::MonotonicTime last_contact;
+  std::string job_id;  // "" and -1 while it has no job.
+  int rank = -1;
+  std::string numerics_id;  // Of the job.
+  int64_t step = 0;
+  // From heartbeats: see Heartbeat.progress.
+  int64_t progress = -1;
+  int queued_commands = 0;
+  int64_t resident_bytes = 0;
+  common::time::MonotonicTime progress_since;
+
+  const std::string& name() const { return registration.stage_name(); }
+  const std::string& host() const { return registration.host(); }
+  bool lost() const { return state == v1::Stage::STATE_LOST; }
+  bool connected() const { return session != 0; }
+};
+
+// "stage-1 (incarnation 0d2f..., pid 412 on host n7)".
+std::string Describe(const StageEntry& stage);
+
+// Thread-compatible: confined to the core's loop.
+class Registry {
+ public:
+  explicit Registry(const Options& options) : options_(options) {}
+
+  struct Registered {
+    int protocol = 0;
+    // The incarnation that this one replaced, when it was not lost before.
+    std::optional<StageEntry> replaced;
+  };
+  // InvalidArgument: a bad name, incarnation or device.
+  // AlreadyExists: another incarnation of the name is alive; names both.
+  // FailedPrecondition, reason PROTOCOL_VERSION_UNSUPPORTED: no common version.
+  absl::StatusOr<Registered> Register(const v1::RegisterStageRequest& request,
+                                      common::time::MonotonicTime now);
+
+  // Attaches a session. Returns the session that it takes the place of, or 0.
+  // NotFound: the stage must register (again).
+  absl::StatusOr<SessionId> OpenSession(absl::string_view name,
+                                        absl::string_view incarnation,
+                                        SessionId session,
+                                        common::time::MonotonicTime now);
+  // Returns the stage that it was the session of, or nullptr.
+  const StageEntry* BreakSession(SessionId session,
+                                 common::time::MonotonicTime now);
+
+  // Renews the lease.
+  void Heard(absl::string_view name, common::time::MonotonicTime now);
+  void Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
+            common::time::MonotonicTime now);
+
+  // FailedPrecondition where the table does not have it.
+  absl::Status Move(absl::string_view name, v1::Stage::State state);
+  absl::Status Degrade(absl::string_view name, const v1::Cause& cause);
+  // Back to what it was. FailedPrecondition unless DEGRADED.
+  absl::Status Recover(absl::string_view name);
+  // No-op for one that is LOST or unknown.
+  void MarkLost(absl::string_view name, const v1::Cause& cause);
+
+  // Gives a REGISTERED stage to a job (ASSIGNED). FailedPrecondition when it
+  // has one.
+  absl::Status Assign(absl::string_view name, absl::string_view job_id,
+                      int rank, absl::string_view numerics_id);
+  // The stage has dropped its job: REGISTERED, unless LOST.
+  void Release(absl::string_view name);
+  void SetStep(absl::string_view name, int64_t step);
+
+  // Marks stages LOST whose lease is over; returns their names.
+  std::vector<std::string> Expire(common::time::MonotonicTime now);
+  // When the next lease is over.
+  common::time::MonotonicTime NextExpiry() const;
+
+  // Borrowed until the next call that is not const; nullptr: unknown.
+  const StageEntry* Find(absl::string_view name) const;
+  const StageEntry* FindBySession(SessionId session) const;
+  // By name, stage-2 before stage-10.
+  std::vector<const StageEntry*> List() const;
+  v1::Stage ToProto(const StageEntry& stage,
+                    common::time::MonotonicTime now) const;
+
+  const Options& options() const { return options_; }
+
+ private:
+  // stage-2 before stage-10.
+  struct NaturalLess {
+    using is_transparent = void;
+    bool operator()(absl::string_view a, absl::string_view b) const;
+  };
+
+  StageEntry* FindMutable(absl::string_view name);
+  bool Alive(const StageEntry& stage, common::time::MonotonicTime now) const;
+  void ForgetOldLost();
+
+  const Options options_;
+  std::map<std::string, StageEntry, NaturalLess> stages_;
+  std::map<SessionId, std::string> names_;  // Open sessions.
+};
+
+}  // namespace penstock::coordinator::registry
+
+#endif  // PENSTOCK_COORDINATOR_REGISTRY_REGISTRY_H_

@@ -1,0 +1,230 @@
+#include "coordinator/registry/registry.h"
+
+#include <string>
+
+#include "common/status/error_details.h"
+#include "coordinator/registry/stage_state.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::registry {
+namespace {
+
+using common::time::MonotonicTime;
+using penstock::testing::IsOkAndHolds;
+using penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using v1::Stage;
+
+constexpr char kFirst[] = "11111111-1111-4111-8111-111111111111";
+constexpr char kSecond[] = "22222222-2222-4222-8222-222222222222";
+
+MonotonicTime At(double seconds) {
+  return MonotonicTime::FromZero(absl::Seconds(1000 + seconds));
+}
+
+v1::RegisterStageRequest Request(const std::string& name,
+                                 const std::string& incarnation = kFirst,
+                                 const std::string& host = "n1") {
+  v1::RegisterStageRequest request;
+  request.set_stage_name(name);
+  request.set_incarnation(incarnation);
+  request.mutable_device()->set_kind("cpu");
+  request.add_numerics_ids("cpu/avx2/1/0");
+  request.mutable_protocol()->set_lowest(1);
+  request.mutable_protocol()->set_highest(1);
+  request.set_host(host);
+  request.set_pid(7);
+  return request;
+}
+
+TEST(RegistryTest, AnAliveNameIsRefusedNamingBothHostsAndIncarnations) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  EXPECT_THAT(
+      registry.Register(Request("stage-0", kSecond, "n2"), At(1)).status(),
+      StatusIs(absl::StatusCode::kAlreadyExists,
+               AllOf(HasSubstr(kFirst), HasSubstr(kSecond), HasSubstr("n1"),
+                     HasSubstr("n2"))));
+}
+
+TEST(RegistryTest, ARepeatedRegistrationIsTheSameOne) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  ASSERT_OK_AND_ASSIGN(const auto again,
+                       registry.Register(Request("stage-0"), At(1)));
+  EXPECT_FALSE(again.replaced.has_value());
+}
+
+TEST(RegistryTest, ABrokenSessionLetsANewIncarnationInAtOnce) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  ASSERT_OK(registry.OpenSession("stage-0", kFirst, 1, At(0)).status());
+  registry.BreakSession(1, At(0.1));
+  ASSERT_OK_AND_ASSIGN(const auto registered,
+                       registry.Register(Request("stage-0", kSecond), At(0.2)));
+  ASSERT_TRUE(registered.replaced.has_value());
+  EXPECT_EQ(registered.replaced->registration.incarnation(), kFirst);
+  EXPECT_THAT(registry.OpenSession("stage-0", kFirst, 2, At(1)).status(),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(RegistryTest, ThreeMissedHeartbeatsLetANewIncarnationIn) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  ASSERT_OK(registry.OpenSession("stage-0", kFirst, 1, At(0)).status());
+  EXPECT_THAT(registry.Register(Request("stage-0", kSecond), At(2.9)).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_OK(registry.Register(Request("stage-0", kSecond), At(3)).status());
+  EXPECT_EQ(registry.FindBySession(1), nullptr);
+}
+
+TEST(RegistryTest, ProtocolsWithoutOverlapAreRefusedNamingBothRanges) {
+  Registry registry({.lowest_protocol = 3, .highest_protocol = 4});
+  v1::RegisterStageRequest request = Request("stage-0");
+  request.mutable_protocol()->set_lowest(1);
+  request.mutable_protocol()->set_highest(2);
+  const absl::Status older = registry.Register(request, At(0)).status();
+  EXPECT_THAT(older, StatusIs(absl::StatusCode::kFailedPrecondition,
+                              AllOf(HasSubstr("1 to 2"), HasSubstr("3 to 4"))));
+  EXPECT_EQ(common::status::Reason(older), "PROTOCOL_VERSION_UNSUPPORTED");
+
+  request.mutable_protocol()->set_lowest(5);
+  request.mutable_protocol()->set_highest(5);
+  EXPECT_THAT(registry.Register(request, At(0)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+
+  request.mutable_protocol()->set_lowest(2);
+  request.mutable_protocol()->set_highest(9);
+  ASSERT_OK_AND_ASSIGN(const auto registered,
+                       registry.Register(request, At(0)));
+  EXPECT_EQ(registered.protocol, 4);
+}
+
+TEST(RegistryTest, MalformedRegistrationsAreRefused) {
+  Registry registry({});
+  EXPECT_THAT(registry.Register(Request("Stage 0"), At(0)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(registry.Register(Request("stage-0", "one"), At(0)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  v1::RegisterStageRequest request = Request("stage-0");
+  request.clear_numerics_ids();
+  EXPECT_THAT(registry.Register(request, At(0)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(RegistryTest, ASilentStageIsLostAtTheEndOfItsLeaseAndNotBefore) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  registry.Heard("stage-0", At(5));
+  EXPECT_EQ(registry.NextExpiry(), At(15));
+  EXPECT_THAT(registry.Expire(At(14.9)), ElementsAre());
+  EXPECT_THAT(registry.Expire(At(15)), ElementsAre("stage-0"));
+  const StageEntry* stage = registry.Find("stage-0");
+  EXPECT_TRUE(stage->lost());
+  EXPECT_EQ(stage->cause.reason(), "STAGE_LOST");
+  EXPECT_THAT(stage->cause.message(), HasSubstr("silent for 10s"));
+  EXPECT_EQ(registry.NextExpiry(), MonotonicTime::Infinite());
+  // It comes back: it must register, and then is a new entry.
+  EXPECT_THAT(
+      registry.OpenSession("stage-0", kFirst, 1, At(16)).status(),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("register again")));
+  ASSERT_OK_AND_ASSIGN(const auto again,
+                       registry.Register(Request("stage-0"), At(16)));
+  EXPECT_FALSE(again.replaced.has_value());
+  EXPECT_EQ(registry.Find("stage-0")->state, Stage::STATE_REGISTERED);
+}
+
+TEST(RegistryTest, ANewSessionTakesThePlaceOfTheOld) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  EXPECT_THAT(registry.OpenSession("stage-0", kFirst, 1, At(0)),
+              IsOkAndHolds(0));
+  EXPECT_THAT(registry.OpenSession("stage-0", kFirst, 2, At(1)),
+              IsOkAndHolds(1));
+  EXPECT_EQ(registry.BreakSession(1, At(2)), nullptr);  // No longer its own.
+  EXPECT_TRUE(registry.Find("stage-0")->connected());
+  EXPECT_NE(registry.BreakSession(2, At(2)), nullptr);
+  EXPECT_FALSE(registry.Find("stage-0")->connected());
+}
+
+TEST(RegistryTest, StagesAreListedAsPeopleCount) {
+  Registry registry({});
+  for (const char* name : {"stage-10", "stage-2", "b", "stage-1", "a-1"}) {
+    ASSERT_OK(registry.Register(Request(name), At(0)).status());
+  }
+  std::vector<std::string> names;
+  for (const StageEntry* stage : registry.List())
+    names.push_back(stage->name());
+  EXPECT_THAT(names, ElementsAre("a-1", "b", "stage-1", "stage-2", "stage-10"));
+}
+
+TEST(RegistryTest, AStageHasOneJobAtATime) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  ASSERT_OK(registry.Assign("stage-0", "job-a", 2, "cpu/avx2/1/0"));
+  EXPECT_THAT(registry.Assign("stage-0", "job-b", 0, "cpu/avx2/1/0"),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(registry.ToProto(*registry.Find("stage-0"), At(1)).rank(), 2);
+  registry.Release("stage-0");
+  EXPECT_OK(registry.Assign("stage-0", "job-b", 0, "cpu/avx2/1/0"));
+}
+
+TEST(RegistryTest, AnUnwellStageKeepsItsPlaceAndGoesBackToIt) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  ASSERT_OK(registry.Assign("stage-0", "job-a", 0, "cpu/avx2/1/0"));
+  ASSERT_OK(registry.Move("stage-0", Stage::STATE_READY));
+  v1::Cause cause;
+  cause.set_code(4);
+  cause.set_message("stands still");
+  ASSERT_OK(registry.Degrade("stage-0", cause));
+  ASSERT_OK(registry.Move("stage-0", Stage::STATE_RUNNING));
+  EXPECT_EQ(registry.Find("stage-0")->state, Stage::STATE_DEGRADED);
+  ASSERT_OK(registry.Recover("stage-0"));
+  EXPECT_EQ(registry.Find("stage-0")->state, Stage::STATE_RUNNING);
+  EXPECT_EQ(registry.Find("stage-0")->job_id, "job-a");
+}
+
+TEST(RegistryTest, ProgressStandsStillOnlyWhileCommandsAreQueued) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  v1::Heartbeat beat;
+  beat.set_progress(5);
+  beat.set_queued_commands(3);
+  registry.Beat("stage-0", beat, At(1));
+  registry.Beat("stage-0", beat, At(2));
+  EXPECT_EQ(registry.Find("stage-0")->progress_since, At(1));
+  beat.set_queued_commands(0);
+  registry.Beat("stage-0", beat, At(3));
+  EXPECT_EQ(registry.Find("stage-0")->progress_since, At(3));
+}
+
+TEST(RegistryTest, LostEntriesAreBounded) {
+  Registry registry({.lost_kept = 2});
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = "stage-" + std::to_string(i);
+    ASSERT_OK(registry.Register(Request(name), At(i)).status());
+    registry.MarkLost(name, {});
+  }
+  EXPECT_EQ(registry.List().size(), 2);
+  EXPECT_NE(registry.Find("stage-4"), nullptr);
+}
+
+TEST(StageStateTest, NothingLeavesLostAndIllegalMovesAreNamed) {
+  for (int to = Stage::STATE_REGISTERED; to <= Stage::STATE_LOST; ++to) {
+    EXPECT_FALSE(CheckTransition(Stage::STATE_LOST, Stage::State(to)).ok());
+  }
+  EXPECT_THAT(CheckTransition(Stage::STATE_REGISTERED, Stage::STATE_RUNNING),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("REGISTERED cannot become RUNNING")));
+  for (int from = Stage::STATE_REGISTERED; from < Stage::STATE_LOST; ++from) {
+    EXPECT_TRUE(CheckTransition(Stage::State(from), Stage::STATE_LOST).ok());
+  }
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::registry
