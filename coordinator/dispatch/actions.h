@@ -1,0 +1,86 @@
+// What the core takes and what it asks for. Plain values: whoever runs the core
+// (gRPC shells, a test, a simulation) carries the actions out, in their order.
+#ifndef PENSTOCK_COORDINATOR_DISPATCH_ACTIONS_H_
+#define PENSTOCK_COORDINATOR_DISPATCH_ACTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/time/clock.h"
+#include "coordinator/registry/registry.h"
+#include "coordinator/spec/job_spec.h"
+#include "coordinator/spec/violation.h"
+#include "penstock/v1/coordination_service.pb.h"
+#include "penstock/v1/job_service.pb.h"
+
+namespace penstock::coordinator::dispatch {
+
+using registry::SessionId;
+
+// Read once an event by whoever delivers it.
+struct Now {
+  common::time::MonotonicTime monotonic;  // Deadlines and durations.
+  absl::Time wall;                        // What people read.
+};
+
+// A job file that was parsed and found right, and all that goes with it.
+struct NewJob {
+  v1::CreateJobRequest request;  // As it came.
+  spec::JobSpec spec;
+  spec::PositionMap positions;  // Where each key stands, for later refusals.
+  std::vector<std::string> notes;
+  // Contents of the schedule file, where pipeline.schedule is file:PATH.
+  std::string schedule_text;
+};
+
+// Puts a message on a session; it is not lost unless the session breaks.
+struct SendToStage {
+  SessionId session = 0;
+  v1::CoordinatorMessage message;
+};
+
+// Ends a session with this status. The core has forgotten it already: no
+// BreakSession is expected (one does no harm).
+struct CloseSession {
+  SessionId session = 0;
+  absl::Status status;
+};
+
+// Try to connect to a stage's monitor port, now, once. Core::MonitorRefused
+// where the connect is refused; nothing otherwise.
+struct ProbeMonitor {
+  std::string stage_name;
+  std::string incarnation;
+  std::string address;  // "unix:PATH" or "host:port".
+};
+
+// A file of a job's result folder; folders on the way are made. In order with
+// the other writes of the same folder.
+struct WriteJobFile {
+  enum class Mode {
+    kReplace,  // Whole, by a temporary name and a rename.
+    kAppend,   // `contents` ends in a newline.
+  };
+  std::string directory;  // The job's result folder, absolute.
+  std::string name;       // Below it: "metrics.jsonl".
+  std::string contents;
+  Mode mode = Mode::kReplace;
+};
+
+// Something to tell the job's watchers. Revisions of one job are contiguous.
+struct PublishJob {
+  std::string job_id;
+  v1::JobEvent event;
+};
+
+using Action = std::variant<SendToStage, CloseSession, ProbeMonitor,
+                            WriteJobFile, PublishJob>;
+using Actions = std::vector<Action>;
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_COORDINATOR_DISPATCH_ACTIONS_H_

@@ -1,0 +1,122 @@
+// The coordinator's whole logic: (state, event, now) -> (state, actions). No
+// gRPC, thread, lock, clock or file in it; the shells in coordinator/service
+// deliver events one at a time, carry the actions out in their order, and call
+// Tick no later than NextTick().
+//
+//   client  --CreateJob, CancelJob-->  +------+  --PublishJob, WriteJobFile-->
+//   stage   --RegisterStage, session-> | Core |  --SendToStage, CloseSession->
+//   parent  --ReportStageExit------->  +------+  --ProbeMonitor-->
+//   clock   --Tick-->
+//
+// Inside: registry/ knows the stages, jobs/ the jobs; StageLinks numbers what
+// is sent to a stage and sends it again after a broken session; each job that
+// has not ended has a JobRun (job_run.h), which plans, assembles and steps it.
+// Nothing here decides an order of commands: that is the verified plan's.
+//
+// What a stage may rely on, and the other way round:
+//   - Messages of one epoch come in the order of `seq`. After a broken session
+//     what Hello.acked_seq does not cover is sent again, and also CheckInputs,
+//     Assignment, EVALUATE and End that were acknowledged but not answered: a
+//     stage answers a duplicate of those again.
+//   - InputsChecked, StageReady, StepReport, ApplyAck, EvalReport, EndReport
+//     and Aborted may come twice; the second does nothing.
+//   - Abort has seq 0 and the new epoch. It is sent again after each Hello
+//   until
+//     Aborted of that epoch (or a later one) comes.
+#ifndef PENSTOCK_COORDINATOR_DISPATCH_CORE_H_
+#define PENSTOCK_COORDINATOR_DISPATCH_CORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/time/clock.h"
+#include "coordinator/dispatch/actions.h"
+#include "coordinator/dispatch/options.h"
+#include "coordinator/jobs/job_store.h"
+#include "penstock/v1/coordination_service.pb.h"
+#include "penstock/v1/job_service.pb.h"
+#include "penstock/v1/stage_service.pb.h"
+
+namespace penstock::coordinator::dispatch {
+
+class JobRun;
+class StageLinks;
+
+// Thread-compatible: confined to the coordinator's loop. Every method returns
+// at once and appends to `actions`; a failed call has appended what still must
+// happen.
+class Core {
+ public:
+  // `store` is borrowed for the core's life.
+  Core(const Options& options, jobs::JobStore& store);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // --- Stages.
+
+  // InvalidArgument, AlreadyExists, FailedPrecondition: registry/registry.h.
+  absl::StatusOr<v1::RegisterStageResponse> RegisterStage(
+      const v1::RegisterStageRequest& request, const Now& now,
+      Actions& actions);
+
+  // `session` said Hello; it is open when this returns OK, with Welcome among
+  // the actions. An older session of the stage is closed.
+  // NotFound: the stage must register again. Aborted: it has seen a higher term
+  // or epoch of this term, so this coordinator is stale.
+  absl::Status OpenSession(SessionId session, const v1::Hello& hello,
+                           const Now& now, Actions& actions);
+  // The stream ended, whatever the reason. Unknown sessions are ignored.
+  void BreakSession(SessionId session, const Now& now, Actions& actions);
+  // Anything but Hello. NotFound: no such session is open. InvalidArgument: the
+  // message makes no sense here; the session is to be closed with it.
+  absl::Status Receive(SessionId session, const v1::StageMessage& message,
+                       const Now& now, Actions& actions);
+
+  // NotFound: no stage of that name and pid.
+  absl::Status ReportStageExit(const v1::ReportStageExitRequest& request,
+                               const Now& now, Actions& actions);
+  // The answer to ProbeMonitor: nobody listens there.
+  void MonitorRefused(absl::string_view stage_name,
+                      absl::string_view incarnation, const Now& now,
+                      Actions& actions);
+
+  // --- Jobs.
+
+  // AlreadyExists: job_id is taken. A repeated request_id gets the original
+  // job. InvalidArgument: what only the planner finds, at the key's place.
+  absl::StatusOr<v1::Job> CreateJob(const NewJob& job, const Now& now,
+                                    Actions& actions);
+  // NotFound. FailedPrecondition: it has ended.
+  absl::StatusOr<v1::Job> CancelJob(absl::string_view job_id, const Now& now,
+                                    Actions& actions);
+
+  // --- Time.
+
+  // Does what is due. Early or repeated calls do no harm.
+  void Tick(const Now& now, Actions& actions);
+  common::time::MonotonicTime NextTick() const;
+
+  // --- Reads. Answered from memory.
+
+  absl::StatusOr<v1::Job> GetJob(absl::string_view id_or_name) const;
+  // As jobs::JobStore::List.
+  absl::StatusOr<std::vector<v1::Job>> ListJobs(absl::string_view before,
+                                                int limit) const;
+  absl::StatusOr<v1::Stage> GetStage(absl::string_view name,
+                                     const Now& now) const;
+  std::vector<v1::Stage> ListStages(const Now& now) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_COORDINATOR_DISPATCH_CORE_H_

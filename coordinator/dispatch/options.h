@@ -1,0 +1,52 @@
+// Settings of the coordinator's core: the deadlines of docs/ARCHITECTURE and
+// what identifies this process. Given once by main.
+#ifndef PENSTOCK_COORDINATOR_DISPATCH_OPTIONS_H_
+#define PENSTOCK_COORDINATOR_DISPATCH_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/ids/random.h"
+#include "coordinator/registry/registry.h"
+#include "penstock/v1/common.pb.h"
+
+namespace penstock::coordinator::dispatch {
+
+struct Options {
+  registry::Options registry;
+  // Grows by one at each start of the coordinator.
+  int64_t term = 1;
+  v1::BuildInfo build;
+  // For job ids and the secrets of epochs.
+  common::ids::RandomSource random = common::ids::SystemRandom();
+  // Results of jobs that name no folder go to STATE/jobs/ID.
+  std::string state_directory;
+
+  // Steps whose commands are sent ahead of the newest committed one.
+  int window = 2;
+  // A stage that reads its inputs for longer has not seen them.
+  absl::Duration check_inputs_deadline = absl::Seconds(10);
+  // Channels and weights: every stage ready, or the job fails.
+  absl::Duration assembly_deadline = absl::Seconds(120);
+  // Of one data edge, during assembly.
+  absl::Duration connect_deadline = absl::Seconds(30);
+  // A command at the head of a stage's queue for this long is a failure.
+  absl::Duration command_deadline = absl::Seconds(120);
+  // No stage of a running job starts a command or reports for this long.
+  // Longer than command_deadline, whose error says more.
+  absl::Duration stall_deadline = absl::Seconds(180);
+  // A broken session and a broken edge (or a refused monitor port) this close
+  // together are one lost stage; a broken edge alone waits this long for a
+  // better cause.
+  absl::Duration cause_window = absl::Milliseconds(200);
+  // For stages to say that they dropped a job that failed, or was cancelled.
+  absl::Duration abort_deadline = absl::Seconds(2);
+  absl::Duration cancel_deadline = absl::Seconds(10);
+  // How often a job that waits for stages says so.
+  absl::Duration waiting_notice = absl::Seconds(30);
+};
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_COORDINATOR_DISPATCH_OPTIONS_H_
