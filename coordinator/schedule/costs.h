@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "coordinator/schedule/instruction.h"
 
 namespace penstock::coordinator::schedule {
@@ -87,6 +88,15 @@ struct Memory {
   MessageBytes slot;               // Of one slot of each kind.
   std::vector<int64_t> limits;     // One entry a rank; empty: none.
 };
+
+// InvalidArgument unless there are times for that many stages and every time
+// and size is finite and at least 0.
+absl::Status CheckCosts(const Costs& costs, int stages);
+
+// InvalidArgument unless the lists are empty or fit that many stages and ranks
+// and no size is negative or beyond kMaxBytes.
+absl::Status CheckMemory(const Memory& memory, int stages, int ranks);
+inline constexpr int64_t kMaxBytes = int64_t{1} << 44;
 
 }  // namespace penstock::coordinator::schedule
 

@@ -22,8 +22,9 @@
 //
 //   Credit: the receiver grants one credit for each slot in message order, as
 //   soon as the slot is free, however far its commands have come. Message j's
-//   transfer begins when its step has ended, its credit is granted and the
-//   transfer of message j - 1 is over. It has arrived one transfer time later.
+//   transfer begins when its step has ended, its credit is granted and message
+//   j - 1 has left the wire; it leaves the wire bytes * seconds_per_byte later
+//   and has arrived latency after that.
 //
 //   Activation edges (lands_in_stash): message for micro-batch m lands in stash
 //   slot m mod n of the target stage (n = StageSlots::slots). That slot is free
@@ -140,6 +141,10 @@ struct LoweredProgram {
 
   int ranks() const { return placement.ranks; }
 };
+
+// How many commands of `rank` come before its step at `position`: the position
+// of that step's place in the schedule that was lowered.
+int CommandsBefore(const LoweredProgram& program, int rank, int position);
 
 // "activation 2 -> 3".
 std::string ToString(const Edge& edge);

@@ -5,9 +5,12 @@
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_SCHEDULE_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_SCHEDULE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "coordinator/schedule/instruction.h"
 #include "coordinator/schedule/placement.h"
 
@@ -19,6 +22,18 @@ struct Shape {
   int chunks = 1;         // v, virtual stages a rank
   int micro_batches = 1;  // M
 };
+
+// Stage-micro-batch pairs that a step may have; keeps a mistyped number from
+// asking for more memory than there is.
+inline constexpr int64_t kMaxCells = int64_t{1} << 22;
+
+// InvalidArgument unless all are positive and K*v*M is at most kMaxCells;
+// `name` is the schedule's.
+absl::Status CheckShape(absl::string_view name, const Shape& shape);
+
+// Also InvalidArgument where the schedule has one chunk a rank and shape.chunks
+// says otherwise.
+absl::Status CheckOneChunkShape(absl::string_view name, const Shape& shape);
 
 struct Schedule {
   std::string name;  // "1f1b", or the file that it was read from.

@@ -1,0 +1,274 @@
+#include "coordinator/schedule/capacity.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "common/status/status_macros.h"
+#include "coordinator/schedule/dataflow.h"
+#include "coordinator/schedule/memory_use.h"
+
+namespace penstock::coordinator::schedule {
+namespace {
+
+// Relative to the longest operation: commands are taken to last at least
+// kLeastTime, so that no wait of length zero hides a cycle, and times closer
+// than kTolerance are equal.
+constexpr double kLeastTime = 1e-6;
+constexpr double kTolerance = 1e-9;
+
+class CapacitySearch {
+ public:
+  CapacitySearch(LoweredProgram* program, Dataflow dataflow,
+                 Durations durations, const Memory& memory)
+      : program_(*program),
+        flow_(std::move(dataflow)),
+        durations_(std::move(durations)),
+        memory_(memory) {
+    double longest = 0;
+    for (const double time : durations_.step) longest = std::max(longest, time);
+    if (longest <= 0) longest = 1;
+    tolerance_ = kTolerance * longest;
+    for (int i = 0; i < flow_.step_count(); ++i) {
+      if (StepAt(i).kind == StepKind::kCompute) {
+        durations_.step[i] = std::max(durations_.step[i], kLeastTime * longest);
+      }
+    }
+    for (const StageSlots& stage : program_.stages) {
+      own_slots_.push_back(stage.slots);
+    }
+  }
+
+  absl::Status Run() {
+    flow_.RemoveCredits();
+    unlimited_ = Evaluate(flow_, durations_);
+    CHECK(unlimited_.finished) << program_.name << " passed CheckOrder";
+    ComputeNeeds();
+
+    int low = 0;
+    int high = 1;
+    for (const int need : needs_) high = std::max(high, need);
+    bound_.assign(program_.ranks(), high);
+    while (!KeepsStep()) {
+      // Only rounding can bring us here; with M slots nothing waits.
+      CHECK_LE(high, program_.micro_batches + 1) << program_.name;
+      for (int& need : needs_) ++need;
+      bound_.assign(program_.ranks(), ++high);
+    }
+    while (low < high) {
+      const int middle = low + (high - low) / 2;
+      bound_.assign(program_.ranks(), middle);
+      if (KeepsStep()) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    bound_.assign(program_.ranks(), high);
+    Apply();
+    return memory_.limits.empty() ? absl::OkStatus() : FitMemory(high);
+  }
+
+ private:
+  const LoweredStep& StepAt(int step) const {
+    return program_.steps[flow_.rank_of(step)][flow_.position_of(step)];
+  }
+
+  // By when each message's transfer must begin for the unlimited step, never
+  // earlier than it did there.
+  std::vector<double> LatestBegins(int edge) const {
+    const int begin = flow_.edge_begin(edge);
+    const int count = flow_.edge_begin(edge + 1) - begin;
+    const int buffers = flow_.send_buffers(edge);
+    std::vector<double> latest(count);
+    double next = std::numeric_limits<double>::infinity();
+    for (int j = count - 1; j >= 0; --j) {
+      const Message& message = flow_.messages()[begin + j];
+      double arrival = unlimited_.start[message.consumer];
+      if (buffers == 0) {
+        arrival = unlimited_.arrival[begin + j];
+      } else if (j + buffers < count) {
+        const int reuser = flow_.messages()[begin + j + buffers].producer;
+        arrival = std::min(arrival, unlimited_.start[reuser]);
+      }
+      const double wire = durations_.wire[edge];
+      next = std::min(arrival - durations_.latency, next) - wire;
+      latest[j] = std::max(next, unlimited_.begin[begin + j]);
+      next = latest[j];
+    }
+    return latest;
+  }
+
+  void ComputeNeeds() {
+    for (int e = 0; e < flow_.edge_count(); ++e) {
+      const std::vector<double> latest = LatestBegins(e);
+      needs_.push_back(program_.edges[e].lands_in_stash ? StashNeed(e, latest)
+                                                        : SlotNeed(e, latest));
+    }
+  }
+
+  // Slots of a gradient or tied edge: message j needs one more than there are
+  // earlier messages whose slot is not free by then.
+  int SlotNeed(int edge, const std::vector<double>& latest) const {
+    const int begin = flow_.edge_begin(edge);
+    int need = 1;
+    int freed = 0;
+    for (int j = 0; j < static_cast<int>(latest.size()); ++j) {
+      while (freed < j &&
+             unlimited_.complete[flow_.messages()[begin + freed].consumer] <=
+                 latest[j] + tolerance_) {
+        ++freed;
+      }
+      need = std::max(need, j - freed + 1);
+    }
+    return need;
+  }
+
+  // Slots ahead for the stage that the edge leads to: the least n for which
+  // the occupant before each message is gone in time.
+  int StashNeed(int edge, const std::vector<double>& latest) {
+    const int stage = program_.edges[edge].target_stage;
+    const int begin = flow_.edge_begin(edge);
+    const int count = static_cast<int>(latest.size());
+    std::vector<int> release(program_.micro_batches, kNone);
+    const int rank = program_.edges[edge].target_rank;
+    for (int i = flow_.rank_begin(rank); i < flow_.rank_begin(rank + 1); ++i) {
+      if (StepAt(i).releases_stash() && StepAt(i).command.stage == stage) {
+        release[StepAt(i).command.micro_batch] = i;
+      }
+    }
+    std::vector<int> occupant;
+    const auto in_time = [&](int n) {
+      occupant.assign(n, kNone);
+      for (int j = 0; j < count; ++j) {
+        const int consumer = flow_.messages()[begin + j].consumer;
+        const int m = StepAt(consumer).command.micro_batch;
+        int& before = occupant[m % n];
+        if (before != kNone &&
+            (release[before] > consumer ||
+             unlimited_.complete[release[before]] > latest[j] + tolerance_)) {
+          return false;
+        }
+        before = m;
+      }
+      return true;
+    };
+    int n = own_slots_[stage];
+    if (Ascending(edge)) {
+      // In ascending order more slots are never worse, and the answer is found
+      // by halving.
+      int high = program_.micro_batches;
+      while (n < high) {
+        const int middle = n + (high - n) / 2;
+        if (in_time(middle)) {
+          high = middle;
+        } else {
+          n = middle + 1;
+        }
+      }
+    } else {
+      while (n < program_.micro_batches && !in_time(n)) ++n;
+      // In another order fewer slots may be worse in other ways than waiting:
+      // the common bound leaves such a stage as it is.
+      own_slots_[stage] = n;
+    }
+    return n - own_slots_[stage];
+  }
+
+  bool Ascending(int edge) const {
+    int last = -1;
+    for (int i = flow_.edge_begin(edge); i < flow_.edge_begin(edge + 1); ++i) {
+      const int m = StepAt(flow_.messages()[i].consumer).command.micro_batch;
+      if (m < last) return false;
+      last = m;
+    }
+    return true;
+  }
+
+  // Writes the capacities for the current bounds into the program.
+  void Apply() {
+    for (int e = 0; e < static_cast<int>(program_.edges.size()); ++e) {
+      Edge& edge = program_.edges[e];
+      const int bound = bound_[edge.target_rank];
+      if (edge.lands_in_stash) {
+        StageSlots& stage = program_.stages[edge.target_stage];
+        stage.slots =
+            own_slots_[edge.target_stage] + std::min(needs_[e], bound);
+        edge.capacity = stage.slots;
+      } else {
+        edge.capacity = std::max(1, std::min(needs_[e], bound));
+      }
+    }
+  }
+
+  Evaluation EvaluateBounds() {
+    Apply();
+    flow_.SetCredits(program_);
+    return Evaluate(flow_, durations_);
+  }
+
+  bool KeepsStep() {
+    const Evaluation evaluation = EvaluateBounds();
+    return evaluation.finished &&
+           evaluation.makespan <= unlimited_.makespan * (1 + kTolerance);
+  }
+
+  // Lowers each rank's bound, from `bound`, to the largest whose bytes fit.
+  absl::Status FitMemory(int bound) {
+    for (int r = 0; r < program_.ranks(); ++r) {
+      const int64_t limit = memory_.limits[r];
+      const auto bytes_at = [&](int rank_bound) {
+        bound_[r] = rank_bound;
+        Apply();
+        return MemoryUseOf(program_, r, memory_).peak_bytes();
+      };
+      if (bytes_at(bound) <= limit) continue;
+      if (const int64_t least = bytes_at(0); least > limit) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat(program_.name, ": rank ", r, " needs ", least,
+                         " bytes with the fewest slots, ", least - limit,
+                         " more than its limit of ", limit));
+      }
+      int fits = 0;
+      int over = bound;
+      while (over - fits > 1) {
+        const int middle = fits + (over - fits) / 2;
+        (bytes_at(middle) <= limit ? fits : over) = middle;
+      }
+      bound_[r] = fits;
+    }
+    const Evaluation evaluation = EvaluateBounds();
+    if (evaluation.finished) return absl::OkStatus();
+    const Deadlock deadlock = ExplainDeadlock(program_, flow_, evaluation);
+    return absl::ResourceExhaustedError(absl::StrCat(
+        program_.name,
+        ": the slots that fit in the memory limits deadlock; rank ",
+        deadlock.rank, " has a limit of ", memory_.limits[deadlock.rank],
+        " bytes; ", deadlock.text));
+  }
+
+  LoweredProgram& program_;
+  Dataflow flow_;
+  Durations durations_;
+  const Memory& memory_;
+  double tolerance_ = 0;
+  Evaluation unlimited_;
+  std::vector<int> own_slots_;  // (stage): below this a rank stops by itself.
+  std::vector<int> needs_;      // (edge): slots ahead, or slots.
+  std::vector<int> bound_;      // (rank): most of them.
+};
+
+}  // namespace
+
+absl::Status SetCapacities(LoweredProgram* program, const Costs& costs,
+                           const Memory& memory) {
+  ASSIGN_OR_RETURN(Dataflow dataflow, Dataflow::Build(*program));
+  Durations durations = DurationsOf(*program, costs);
+  return CapacitySearch(program, std::move(dataflow), std::move(durations),
+                        memory)
+      .Run();
+}
+
+}  // namespace penstock::coordinator::schedule

@@ -1,0 +1,55 @@
+#include "coordinator/schedule/lowered_program.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::coordinator::schedule {
+namespace {
+
+absl::string_view Name(EdgeKind kind) {
+  switch (kind) {
+    case EdgeKind::kActivation:
+      return "activation";
+    case EdgeKind::kGradient:
+      return "gradient";
+    case EdgeKind::kTiedGradient:
+      return "tied-gradient";
+    case EdgeKind::kTiedSum:
+      return "tied-sum";
+  }
+  return "edge";
+}
+
+}  // namespace
+
+int CommandsBefore(const LoweredProgram& program, int rank, int position) {
+  int commands = 0;
+  for (int p = 0; p < position; ++p) {
+    commands += program.steps[rank][p].kind == StepKind::kCompute;
+  }
+  return commands;
+}
+
+std::string ToString(const Edge& edge) {
+  return absl::StrCat(Name(edge.kind), " ", edge.source_stage, " -> ",
+                      edge.target_stage);
+}
+
+std::string ToString(const LoweredStep& step) {
+  switch (step.kind) {
+    case StepKind::kCompute:
+      return ToString(step.command);
+    case StepKind::kTiedSend:
+      return "tied-send";
+    case StepKind::kTiedReduce:
+      return "tied-reduce";
+    case StepKind::kTiedReceive:
+      return "tied-receive";
+    case StepKind::kReplicaReduce:
+      return absl::StrCat("replica-reduce ", step.command.stage);
+    case StepKind::kBarrier:
+      return "barrier";
+  }
+  return "step";
+}
+
+}  // namespace penstock::coordinator::schedule

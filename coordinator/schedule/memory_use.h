@@ -1,0 +1,29 @@
+// What each rank of a lowered program holds, by its own order of commands:
+// times do not matter, because a rank allocates and frees only in its steps.
+#ifndef PENSTOCK_COORDINATOR_SCHEDULE_MEMORY_USE_H_
+#define PENSTOCK_COORDINATOR_SCHEDULE_MEMORY_USE_H_
+
+#include <cstdint>
+
+#include "coordinator/schedule/costs.h"
+#include "coordinator/schedule/lowered_program.h"
+
+namespace penstock::coordinator::schedule {
+
+struct MemoryUse {
+  int peak_in_flight = 0;    // Activations from F to the end of B or W.
+  int peak_until_input = 0;  // From F to the end of B or I.
+  int64_t peak_held = 0;     // Bytes of activations,
+  int peak_position = 0;     // first reached at this step.
+  int64_t slots = 0;         // Bytes for inputs ahead, gradients and sends.
+  int in_flight_at_end = 0;  // Must be 0.
+  int64_t peak_bytes() const { return peak_held + slots; }
+};
+
+// `memory.stages` may be empty: all sizes are then 0.
+MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
+                      const Memory& memory);
+
+}  // namespace penstock::coordinator::schedule
+
+#endif  // PENSTOCK_COORDINATOR_SCHEDULE_MEMORY_USE_H_

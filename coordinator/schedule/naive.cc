@@ -1,0 +1,25 @@
+#include "coordinator/schedule/naive.h"
+
+#include "common/status/status_macros.h"
+
+namespace penstock::coordinator::schedule {
+
+absl::StatusOr<Schedule> GenerateNaive(const Shape& shape) {
+  RETURN_IF_ERROR(CheckOneChunkShape("naive", shape));
+  Schedule schedule{.name = "naive",
+                    .placement = LoopPlacement(shape.ranks, 1),
+                    .micro_batches = shape.micro_batches,
+                    .orders = {}};
+  schedule.orders.resize(shape.ranks);
+  for (int r = 0; r < shape.ranks; ++r) {
+    std::vector<Command>& order = schedule.orders[r];
+    order.reserve(2 * shape.micro_batches);
+    for (int m = 0; m < shape.micro_batches; ++m) {
+      order.push_back({Op::kForward, r, m});
+      order.push_back({Op::kBackward, r, m});
+    }
+  }
+  return schedule;
+}
+
+}  // namespace penstock::coordinator::schedule

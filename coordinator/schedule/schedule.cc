@@ -1,0 +1,44 @@
+#include "coordinator/schedule/schedule.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status_macros.h"
+
+namespace penstock::coordinator::schedule {
+
+absl::Status CheckShape(absl::string_view name, const Shape& shape) {
+  const struct {
+    absl::string_view what;
+    int value;
+  } positive[] = {{"ranks", shape.ranks},
+                  {"chunks", shape.chunks},
+                  {"micro-batches", shape.micro_batches}};
+  for (const auto& [what, value] : positive) {
+    if (value < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": the number of ", what, " is ", value, ", at least 1"));
+    }
+    if (value > kMaxCells) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": the number of ",
+                                                     what, " is ", value,
+                                                     ", at most ", kMaxCells));
+    }
+  }
+  const int64_t stages = int64_t{shape.ranks} * shape.chunks;
+  if (stages > kMaxCells / shape.micro_batches) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": ", stages, " stages with ", shape.micro_batches,
+        " micro-batches are more than ", kMaxCells, " stage-micro-batches"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOneChunkShape(absl::string_view name, const Shape& shape) {
+  RETURN_IF_ERROR(CheckShape(name, shape));
+  if (shape.chunks != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": has one chunk a rank, chunks is ", shape.chunks));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock::coordinator::schedule
