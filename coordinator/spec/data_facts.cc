@@ -71,4 +71,24 @@ std::vector<Violation> ApplyDataFacts(const DataFacts& facts, JobSpec& spec) {
   return violations;
 }
 
+std::vector<Violation> ResolveSteps(int64_t training_sequences, JobSpec& spec) {
+  if (!spec.epochs.has_value()) return {};
+  // 128 bits: epochs may be up to kMaxSteps.
+  const __int128 steps = static_cast<__int128>(*spec.epochs) *
+                         training_sequences / spec.batch.global;
+  if (steps < 1 || steps > kMaxSteps) {
+    return {{"epochs",
+             absl::StrCat(*spec.epochs, " passes over ", training_sequences,
+                          " training sequences are ",
+                          steps < 1 ? "less than one step" : "too many steps",
+                          " of batch.global = ", spec.batch.global)}};
+  }
+  spec.steps = static_cast<int64_t>(steps);
+  spec.epochs = std::nullopt;
+  if (!spec.lr_schedule.decay_steps.has_value()) {
+    spec.lr_schedule.decay_steps = spec.steps;
+  }
+  return {};
+}
+
 }  // namespace penstock::coordinator::spec

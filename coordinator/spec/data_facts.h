@@ -26,6 +26,11 @@ struct DataFacts {
 // key paths. `spec` is changed only where its fields were undecided.
 std::vector<Violation> ApplyDataFacts(const DataFacts& facts, JobSpec& spec);
 
+// `epochs` as steps, once the number of training sequences is known: sets
+// steps = ⌊epochs·n / batch.global⌋, clears epochs, and completes lr_schedule.
+// A job that has `steps` stays as it is.
+std::vector<Violation> ResolveSteps(int64_t training_sequences, JobSpec& spec);
+
 }  // namespace penstock::coordinator::spec
 
 #endif  // PENSTOCK_COORDINATOR_SPEC_DATA_FACTS_H_

@@ -27,7 +27,7 @@ inline constexpr int64_t kMaxVocab = int64_t{1} << 24;
 inline constexpr int64_t kMaxGlobalBatch = int64_t{1} << 24;  // sequences
 inline constexpr int64_t kMaxStages = 4096;                   // also replicas
 inline constexpr int64_t kMaxChunks = 256;
-inline constexpr int64_t kMaxSteps = int64_t{1} << 40;  // also epochs
+inline constexpr int64_t kMaxSteps = 1'000'000'000'000;  // also epochs
 
 inline constexpr int64_t kByteVocab = 256;  // ids of the byte tokenizer
 // With model.from the default sequence is no longer than this many tokens.

@@ -34,7 +34,7 @@ void PositionMap::AddFilePosition(absl::string_view key_path, int line,
 
 void PositionMap::AddOverride(absl::string_view key_path,
                               absl::string_view set_key) {
-  places_[std::string(key_path)] = Place{1, 1, std::string(set_key)};
+  places_[std::string(key_path)] = Place{++overrides_, 1, std::string(set_key)};
 }
 
 void PositionMap::Remove(absl::string_view key_path) {
@@ -52,7 +52,8 @@ PositionMap::Place PositionMap::Find(absl::string_view key_path) const {
     const auto it = places_.find(key);
     if (it != places_.end()) return it->second;
   }
-  return Place{};
+  const auto root = places_.find("");
+  return root == places_.end() ? Place{} : root->second;
 }
 
 std::string PositionMap::Where(absl::string_view key_path) const {

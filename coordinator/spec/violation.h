@@ -48,7 +48,7 @@ class PositionMap {
 
  private:
   struct Place {
-    int line = 1;
+    int line = 1;  // of an override: its place in the order of --set
     int column = 1;
     std::string set_key;  // "": the file
   };
@@ -60,6 +60,7 @@ class PositionMap {
   friend std::string RenderAll(absl::Span<const Violation>, const PositionMap&);
 
   std::string file_ = "job.yaml";
+  int overrides_ = 0;  // AddOverride calls so far
   std::map<std::string, Place, std::less<>> places_;
 };
 

@@ -1,0 +1,36 @@
+#include "coordinator/spec/job_parser.h"
+
+#include <optional>
+
+#include "coordinator/spec/not_built_yet.h"
+#include "coordinator/spec/overrides.h"
+#include "coordinator/spec/rules.h"
+#include "coordinator/spec/schema.h"
+#include "coordinator/spec/utf8.h"
+#include "coordinator/spec/yaml_tree.h"
+
+namespace penstock::coordinator::spec {
+
+ParsedJob ParseJob(absl::string_view bytes, absl::string_view file,
+                   const ParseOptions& options) {
+  ParsedJob job;
+  // A file's name may hold any byte; a message may not.
+  job.positions = PositionMap(FindNotText(file) == absl::string_view::npos
+                                  ? std::string(file)
+                                  : Quoted(file));
+  std::optional<YamlNode> root =
+      ParseYaml(bytes, job.positions, job.violations);
+  if (!root.has_value()) return job;
+  ApplyOverrides(options.overrides, *root, job.positions, job.violations);
+  // An empty file breaks the same rules as one without any of the keys.
+  if (root->kind == YamlNode::Kind::kNull) root->kind = YamlNode::Kind::kMap;
+  Draft draft;
+  ReadJob(*root, draft, job.violations);
+  FinishModel(options.read_config_json, draft, job.violations, job.notes);
+  FinishJob(file, draft, job.violations, job.notes);
+  CheckBuilt(draft.spec, job.violations);
+  job.spec = std::move(draft.spec);
+  return job;
+}
+
+}  // namespace penstock::coordinator::spec

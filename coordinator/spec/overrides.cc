@@ -1,0 +1,118 @@
+#include "coordinator/spec/overrides.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "coordinator/spec/limits.h"
+
+namespace penstock::coordinator::spec {
+namespace {
+
+bool IsWord(absl::string_view text) {
+  if (text.empty() || text.size() > 64) return false;
+  for (const char c : text) {
+    if (!absl::ascii_isalnum(c) && c != '_' && c != '-') return false;
+  }
+  return true;
+}
+
+// The words of a dotted key; empty: it is none.
+std::vector<absl::string_view> SplitKey(absl::string_view key) {
+  std::vector<absl::string_view> words = absl::StrSplit(key, '.');
+  if (static_cast<int>(words.size()) > kMaxDepth) return {};
+  for (const absl::string_view word : words) {
+    if (!IsWord(word)) return {};
+  }
+  return words;
+}
+
+// Marks everything in `node`, which stands at `path`, as set by `set_key`.
+void MarkAll(const YamlNode& node, absl::string_view path,
+             absl::string_view set_key, PositionMap& positions) {
+  positions.AddOverride(path, set_key);
+  for (size_t i = 0; i < node.items.size(); ++i) {
+    MarkAll(node.items[i], ItemPath(path, i), set_key, positions);
+  }
+  for (const YamlEntry& entry : node.entries) {
+    MarkAll(entry.value, ChildPath(path, entry.key), set_key, positions);
+  }
+}
+
+// The value of `word` in `map`, made empty where it is not there.
+YamlNode& ChildOf(YamlNode& map, absl::string_view word) {
+  for (YamlEntry& entry : map.entries) {
+    if (entry.key == word) return entry.value;
+  }
+  map.entries.push_back({std::string(word), YamlNode{}});
+  return map.entries.back().value;
+}
+
+// The text after `=`, read as YAML; nullopt: it is none, which is reported.
+std::optional<YamlNode> ReadValue(absl::string_view key,
+                                  absl::string_view value,
+                                  std::vector<Violation>& violations) {
+  PositionMap inner_positions;
+  std::vector<Violation> inner;
+  std::optional<YamlNode> node = ParseYaml(value, inner_positions, inner);
+  for (const Violation& violation : inner) {
+    violations.push_back(
+        {std::string(key),
+         absl::StrCat("value ", Quoted(value), ": ", violation.message)});
+  }
+  return inner.empty() ? std::move(node) : std::nullopt;
+}
+
+void ApplyOne(absl::string_view override_text, YamlNode& root,
+              PositionMap& positions, std::vector<Violation>& violations) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(override_text, absl::MaxSplits('=', 1));
+  const absl::string_view key = parts.first;
+  const std::vector<absl::string_view> words = SplitKey(key);
+  if (words.empty() || key.size() == override_text.size()) {
+    const std::string shown = Quoted(override_text);
+    positions.AddOverride(shown, shown);
+    violations.push_back({shown,
+                          "expected KEY=VALUE with a dotted key, such as "
+                          "pipeline.stages=4"});
+    return;
+  }
+  // A document that is a list or a text stays what it is: the schema says so.
+  if (root.kind != YamlNode::Kind::kMap && root.kind != YamlNode::Kind::kNull) {
+    return;
+  }
+  positions.Remove(key);
+  positions.AddOverride(key, key);
+  std::optional<YamlNode> value = ReadValue(key, parts.second, violations);
+  if (!value.has_value()) return;
+  YamlNode* node = &root;
+  std::string path;
+  for (const absl::string_view word : words) {
+    if (!node->IsMap()) {
+      *node = YamlNode{.kind = YamlNode::Kind::kMap};
+      if (!path.empty()) {
+        positions.Remove(path);
+        positions.AddOverride(path, key);
+      }
+    }
+    path = ChildPath(path, word);
+    node = &ChildOf(*node, word);
+  }
+  *node = *std::move(value);
+  MarkAll(*node, key, key, positions);
+}
+
+}  // namespace
+
+void ApplyOverrides(absl::Span<const std::string> overrides, YamlNode& root,
+                    PositionMap& positions,
+                    std::vector<Violation>& violations) {
+  for (const std::string& text : overrides) {
+    ApplyOne(text, root, positions, violations);
+  }
+}
+
+}  // namespace penstock::coordinator::spec

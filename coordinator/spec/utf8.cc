@@ -1,0 +1,57 @@
+#include "coordinator/spec/utf8.h"
+
+#include <cstdint>
+
+namespace penstock::coordinator::spec {
+namespace {
+
+struct Form {
+  uint8_t first_min, first_max;    // of the first byte
+  uint8_t second_min, second_max;  // of the second, where there is one
+  int length;
+};
+
+// Unicode, table 3-7: well-formed UTF-8 (no overlong form, no surrogate).
+constexpr Form kForms[] = {
+    {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2},
+    {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+    {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+    {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
+    {0xf4, 0xf4, 0x80, 0x8f, 4},
+};
+
+// Bytes of the sequence at the front of `bytes`; 0: none is well-formed.
+int SequenceLength(absl::string_view bytes) {
+  const auto at = [&](int i) { return static_cast<uint8_t>(bytes[i]); };
+  for (const Form& form : kForms) {
+    if (at(0) < form.first_min || at(0) > form.first_max) continue;
+    if (bytes.size() < form.length) return 0;
+    if (form.length > 1 &&
+        (at(1) < form.second_min || at(1) > form.second_max)) {
+      return 0;
+    }
+    for (int i = 2; i < form.length; ++i) {
+      if (at(i) < 0x80 || at(i) > 0xbf) return 0;
+    }
+    return form.length;
+  }
+  return 0;
+}
+
+}  // namespace
+
+size_t FindNotText(absl::string_view bytes) {
+  size_t i = 0;
+  while (i < bytes.size()) {
+    const char c = bytes[i];
+    const bool control =
+        (c >= 0 && c < 0x20 && c != '\t' && c != '\n' && c != '\r') ||
+        c == 0x7f;
+    const int length = control ? 0 : SequenceLength(bytes.substr(i));
+    if (length == 0) return i;
+    i += length;
+  }
+  return absl::string_view::npos;
+}
+
+}  // namespace penstock::coordinator::spec
