@@ -1,0 +1,75 @@
+// Random access to one data file that may be larger than memory.
+//
+// Reads are pread(2), not a mapping: a file that somebody truncates during the
+// job gives an error that names it, never a SIGBUS.
+#ifndef PENSTOCK_SERVER_DATA_FILE_H_
+#define PENSTOCK_SERVER_DATA_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace penstock::server::data {
+
+// kKept: one descriptor for the file's life. kEachRead: opened for each read,
+// for sets of so many files that descriptors would run out.
+enum class Descriptor { kKept, kEachRead };
+
+// A regular file as it was when it was opened. Thread-safe.
+class File {
+ public:
+  // InvalidArgument with reason INPUT_NOT_VISIBLE when `path` does not exist,
+  // may not be read or is no regular file (a FIFO is refused without waiting
+  // for its writer).
+  static absl::StatusOr<std::unique_ptr<File>> Open(absl::string_view path,
+                                                    Descriptor descriptor);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  const std::string& path() const { return path_; }
+  int64_t bytes() const { return identity_.bytes; }
+
+  // Fills `out` from `offset` on. REQUIRES: the range lies within bytes().
+  // DataLoss when the file is no longer the one that was opened.
+  absl::Status Read(int64_t offset, absl::Span<std::byte> out) const;
+
+  // Hands the whole file to `visit` in order, in pieces of 1 MiB (the last
+  // may be shorter); stops at the first error and returns it.
+  absl::Status Scan(
+      absl::FunctionRef<absl::Status(int64_t offset, absl::string_view piece)>
+          visit) const;
+
+ private:
+  struct Identity {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    int64_t bytes = 0;
+    int64_t modified_ns = 0;
+    bool operator==(const Identity&) const = default;
+  };
+  struct Opened {
+    int fd;
+    Identity identity;
+  };
+
+  File(std::string path, Opened opened, Descriptor descriptor);
+  static absl::StatusOr<Opened> OpenPath(const std::string& path);
+  absl::Status ReadFrom(int fd, int64_t offset,
+                        absl::Span<std::byte> out) const;
+
+  const std::string path_;
+  const Identity identity_;
+  const int fd_;  // -1: kEachRead.
+};
+
+}  // namespace penstock::server::data
+
+#endif  // PENSTOCK_SERVER_DATA_FILE_H_

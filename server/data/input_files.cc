@@ -1,0 +1,169 @@
+#include "server/data/input_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status/error_details.h"
+#include "common/status/status_macros.h"
+
+namespace penstock::server::data {
+namespace {
+
+// More files than this are opened for each read, so that descriptors last.
+constexpr size_t kMaxKeptDescriptors = 64;
+
+// llm.c's token files start with this number (u32, little endian).
+constexpr uint32_t kLlmcMagic = 20240520;
+
+absl::Status Refuse(absl::string_view path, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
+}
+
+Format ByName(absl::string_view path) {
+  if (absl::EndsWith(path, ".jsonl")) return Format::kJsonl;
+  if (absl::EndsWith(path, ".bin")) return Format::kNanogpt;
+  return Format::kText;
+}
+
+// The regular files in `folder` that end with `extension`, by name.
+absl::StatusOr<std::vector<std::string>> ListFolder(
+    const std::string& folder, absl::string_view extension) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code unreadable;
+    if (absl::EndsWith(name, extension) && !absl::StartsWith(name, ".") &&
+        entry->is_regular_file(unreadable)) {
+      paths.push_back(entry->path().string());
+    }
+  }
+  if (error) {
+    return common::status::WithReason(
+        Refuse(folder, absl::StrCat("cannot be read: ", error.message())),
+        "INPUT_NOT_VISIBLE");
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+struct Selection {
+  Format format;
+  std::vector<std::string> paths;
+};
+
+absl::StatusOr<Selection> SelectFromFolder(const std::string& folder,
+                                           Format format) {
+  if (format == Format::kNanogpt) {
+    return Refuse(folder,
+                  "is a folder; format nanogpt takes one file, as "
+                  "FOLDER/train.bin");
+  }
+  Selection text{.format = Format::kText};
+  Selection jsonl{.format = Format::kJsonl};
+  ASSIGN_OR_RETURN(text.paths, ListFolder(folder, ".txt"));
+  ASSIGN_OR_RETURN(jsonl.paths, ListFolder(folder, ".jsonl"));
+  if (format == Format::kAuto && !text.paths.empty() && !jsonl.paths.empty()) {
+    return Refuse(folder,
+                  "holds .txt and .jsonl files; say which with data.format");
+  }
+  const bool is_text = format == Format::kText ||
+                       (format == Format::kAuto && jsonl.paths.empty());
+  Selection& selected = is_text ? text : jsonl;
+  if (selected.paths.empty()) {
+    return Refuse(folder, absl::StrCat("is a folder without ",
+                                       format == Format::kAuto
+                                           ? ".txt or .jsonl"
+                                           : (is_text ? ".txt" : ".jsonl"),
+                                       " files"));
+  }
+  return std::move(selected);
+}
+
+absl::StatusOr<Selection> Select(const std::string& path, Format format) {
+  std::error_code ignored;  // File::Open says what is wrong.
+  if (std::filesystem::is_directory(path, ignored)) {
+    return SelectFromFolder(path, format);
+  }
+  return Selection{.format = format == Format::kAuto ? ByName(path) : format,
+                   .paths = {path}};
+}
+
+absl::Status CheckNotLlmc(const File& file) {
+  uint8_t head[4];
+  if (file.bytes() < 4) return absl::OkStatus();
+  RETURN_IF_ERROR(file.Read(
+      0, absl::MakeSpan(reinterpret_cast<std::byte*>(head), sizeof(head))));
+  const uint32_t magic =
+      head[0] | head[1] << 8 | head[2] << 16 | uint32_t{head[3]} << 24;
+  if (magic != kLlmcMagic) return absl::OkStatus();
+  return Refuse(file.path(),
+                "is a token file of llm.c (magic 20240520), not of nanoGPT; "
+                "this format cannot be read");
+}
+
+}  // namespace
+
+absl::string_view Name(Format format) {
+  switch (format) {
+    case Format::kAuto:
+      return "auto";
+    case Format::kText:
+      return "text";
+    case Format::kJsonl:
+      return "jsonl";
+    case Format::kNanogpt:
+      return "nanogpt";
+  }
+  return "unknown";
+}
+
+int64_t Input::bytes() const {
+  int64_t sum = 0;
+  for (const auto& file : files) sum += file->bytes();
+  return sum;
+}
+
+std::vector<InputFile> Input::List() const {
+  std::vector<InputFile> list;
+  for (const auto& file : files) {
+    list.push_back({.path = file->path(), .bytes = file->bytes()});
+  }
+  return list;
+}
+
+absl::StatusOr<Input> OpenInput(absl::string_view path, Format format) {
+  ASSIGN_OR_RETURN(const Selection selection,
+                   Select(std::string(path), format));
+  const Descriptor descriptor = selection.paths.size() > kMaxKeptDescriptors
+                                    ? Descriptor::kEachRead
+                                    : Descriptor::kKept;
+  Input input{.format = selection.format};
+  for (const std::string& name : selection.paths) {
+    ASSIGN_OR_RETURN(std::unique_ptr<File> file, File::Open(name, descriptor));
+    input.files.push_back(std::move(file));
+  }
+  if (input.bytes() == 0) {
+    return Refuse(path, input.files[0]->path() == path
+                            ? "is empty"
+                            : "is a folder whose files are all empty");
+  }
+  if (input.format == Format::kNanogpt) {
+    const File& file = *input.files[0];
+    if (format == Format::kAuto) RETURN_IF_ERROR(CheckNotLlmc(file));
+    if (file.bytes() % 2 != 0) {
+      return Refuse(file.path(), absl::StrCat(file.bytes(),
+                                              " bytes are no whole number of "
+                                              "2-byte token ids"));
+    }
+  }
+  return input;
+}
+
+}  // namespace penstock::server::data

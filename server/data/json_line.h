@@ -1,0 +1,51 @@
+// One line of a .jsonl file: token lines {"input_ids": [...], "labels": [...]}
+// and text lines {"text": "..."}. A strict JSON parser (RFC 8259) of outside
+// bytes that keeps only what training reads; all other keys are checked and
+// skipped. Fuzzed against nlohmann-json (tests/fuzz/jsonl).
+#ifndef PENSTOCK_SERVER_DATA_JSON_LINE_H_
+#define PENSTOCK_SERVER_DATA_JSON_LINE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace penstock::server::data {
+
+// A label that no loss is taken of, as Hugging Face marks it.
+inline constexpr int32_t kIgnoredLabel = -100;
+
+// Values nested deeper than this are refused.
+inline constexpr int kMaxJsonDepth = 64;
+
+// Reused from line to line, so that a scan does not allocate for each.
+struct JsonLine {
+  // Empty where the line has no input_ids (then has_tokens is false).
+  bool has_tokens = false;
+  std::vector<int32_t> input_ids;  // Each >= 0.
+  // Aligned with input_ids, each >= 0 or kIgnoredLabel; empty where the line
+  // has none (then has_labels is false).
+  bool has_labels = false;
+  std::vector<int32_t> labels;
+  // The text field, decoded to UTF-8; nullopt where the line has none or has
+  // input_ids, which win.
+  std::optional<std::string> text;
+};
+
+// Parses `line` into `out`; the text field is called `field`. Whitespace
+// around the object is allowed.
+//
+// InvalidArgument: not one JSON object ("not valid JSON at byte N: ..."), a
+// key of ours twice, input_ids that are no array of integers from 0 to 2^31-1,
+// labels that are no array of such or -100, labels and input_ids of different
+// lengths, a text that is no string. labels without input_ids are ignored. The
+// caller adds file and line number.
+absl::Status ParseJsonLine(absl::string_view line, absl::string_view field,
+                           JsonLine& out);
+
+}  // namespace penstock::server::data
+
+#endif  // PENSTOCK_SERVER_DATA_JSON_LINE_H_

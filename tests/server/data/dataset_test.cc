@@ -1,0 +1,446 @@
+#include "server/data/dataset.h"
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "common/status/error_details.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::server::data {
+namespace {
+
+using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Sequence {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> labels;
+  bool operator==(const Sequence&) const = default;
+};
+
+enum class Part { kTraining, kValidation };
+
+Sequence Read(const Dataset& dataset, Part part, int64_t index) {
+  Sequence s{std::vector<int32_t>(dataset.sequence_length()),
+             std::vector<int32_t>(dataset.sequence_length())};
+  const SequenceOut out{absl::MakeSpan(s.ids), absl::MakeSpan(s.labels)};
+  CHECK_OK(part == Part::kTraining ? dataset.ReadTraining(index, out)
+                                   : dataset.ReadValidation(index, out));
+  return s;
+}
+
+std::vector<Sequence> ReadAll(const Dataset& dataset, Part part) {
+  std::vector<Sequence> all;
+  const int64_t count = part == Part::kTraining
+                            ? dataset.train_sequences()
+                            : dataset.validation_sequences();
+  for (int64_t i = 0; i < count; ++i) all.push_back(Read(dataset, part, i));
+  return all;
+}
+
+// The rule of DESIGN section 6, 11, by hand: cut windows of length + 1 until
+// one does not fit any more.
+std::vector<Sequence> Windows(const std::vector<int32_t>& tokens,
+                              int64_t length) {
+  std::vector<Sequence> windows;
+  for (size_t at = 0; at + length + 1 <= tokens.size(); at += length) {
+    const auto begin = tokens.begin() + at;
+    windows.push_back(
+        {{begin, begin + length}, {begin + 1, begin + length + 1}});
+  }
+  return windows;
+}
+
+std::vector<int32_t> Bytes(absl::string_view text) {
+  std::vector<int32_t> tokens;
+  for (const char c : text) tokens.push_back(static_cast<uint8_t>(c));
+  return tokens;
+}
+
+std::string SomeText(int64_t bytes) {
+  std::string text;
+  for (int64_t i = 0; i < bytes; ++i) text += static_cast<char>(i * 37 + i / 5);
+  return text;
+}
+
+class DatasetTest : public ::testing::Test {
+ protected:
+  Dataset::Options Options(const std::string& path, int64_t length) const {
+    return {.train_path = path,
+            .sequence_length = length,
+            .context = 1024,
+            .vocab = 70000};
+  }
+  tests::fakes::TempDir dir_;
+};
+
+TEST_F(DatasetTest, TextWindowsFollowTheRuleForEverySizeAndLength) {
+  for (int64_t bytes = 2; bytes <= 40; ++bytes) {
+    const std::string text = SomeText(bytes);
+    const std::string path = dir_.Write("t.txt", text);
+    for (int64_t length = 1; length < bytes; ++length) {
+      ASSERT_OK_AND_ASSIGN(const auto dataset,
+                           Dataset::Open(Options(path, length)));
+      ASSERT_EQ(ReadAll(*dataset, Part::kTraining),
+                Windows(Bytes(text), length))
+          << bytes << " bytes, length " << length;
+      ASSERT_EQ(dataset->train_report().tokens, bytes);
+    }
+  }
+}
+
+TEST_F(DatasetTest, TheShareTakesTheLastWindowsAndTrainingNeverReadsThem) {
+  const std::string text = SomeText(101);
+  const auto windows = Windows(Bytes(text), 4);  // 25.
+  for (const int64_t millionths :
+       {40000, 50000, 79999, 80000, 500000, 960000}) {
+    Dataset::Options options = Options(dir_.Write("t.txt", text), 4);
+    options.validation_millionths = millionths;
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Dataset::Open(options));
+    const int64_t held_out = 25 * millionths / 1000000;
+    EXPECT_EQ(ReadAll(*dataset, Part::kTraining),
+              std::vector<Sequence>(windows.begin(), windows.end() - held_out));
+    EXPECT_EQ(ReadAll(*dataset, Part::kValidation),
+              std::vector<Sequence>(windows.end() - held_out, windows.end()));
+  }
+}
+
+TEST_F(DatasetTest, AShareThatLeavesNothingIsRefused) {
+  Dataset::Options options = Options(dir_.Write("t.txt", SomeText(101)), 4);
+  options.validation_millionths = 39999;
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "data.validation: a share of 0.039999 of 25 sequences "
+                       "leaves none for validation"));
+  options.validation_millionths = 1000000;
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("leaves none for training")));
+}
+
+TEST_F(DatasetTest, ValidationMayBeAPathOfItsOwn) {
+  const std::string held_out = SomeText(33);
+  Dataset::Options options = Options(dir_.Write("t.txt", SomeText(50)), 8);
+  options.validation_path = dir_.Write("v.txt", held_out);
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Dataset::Open(options));
+  EXPECT_EQ(dataset->train_sequences(), 6);
+  EXPECT_EQ(ReadAll(*dataset, Part::kValidation), Windows(Bytes(held_out), 8));
+  options.validation_path = dir_.Path("missing.txt");
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.validation: ")));
+}
+
+TEST_F(DatasetTest, AFolderIsItsTextFilesInNameOrder) {
+  dir_.Write("d/b.txt", "3456");
+  dir_.Write("d/a.txt", "012");
+  dir_.Write("d/c.txt", "");
+  dir_.Write("d/d.txt", "789");
+  dir_.Write("d/README", "not data");
+  dir_.Write("d/.hidden.txt", "not data");
+  dir_.Write("d/sub/e.txt", "not data");
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Dataset::Open(Options(dir_.Path("d"), 3)));
+  EXPECT_EQ(ReadAll(*dataset, Part::kTraining),
+            Windows(Bytes("0123456789"), 3));
+  EXPECT_THAT(dataset->train_report().files,
+              ElementsAre(InputFile{dir_.Path("d/a.txt"), 3},
+                          InputFile{dir_.Path("d/b.txt"), 4},
+                          InputFile{dir_.Path("d/c.txt"), 0},
+                          InputFile{dir_.Path("d/d.txt"), 3}));
+}
+
+TEST_F(DatasetTest, ManyFilesNeedNoDescriptorEach) {
+  std::string all;
+  for (int i = 100; i < 300; ++i) {
+    const std::string text = SomeText(i % 17);
+    dir_.Write("d/" + std::to_string(i) + ".txt", text);
+    all += text;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Dataset::Open(Options(dir_.Path("d"), 50)));
+  EXPECT_EQ(ReadAll(*dataset, Part::kTraining), Windows(Bytes(all), 50));
+}
+
+TEST_F(DatasetTest, NanogptTokensAreLittleEndianU16) {
+  std::vector<int32_t> tokens;
+  std::string bytes;
+  for (int i = 0; i < 53; ++i) {
+    tokens.push_back((i * 2777) % 65536);
+    bytes += static_cast<char>(tokens.back() & 0xff);
+    bytes += static_cast<char>(tokens.back() >> 8);
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const auto dataset,
+      Dataset::Open(Options(dir_.Write("train.bin", bytes), 7)));
+  EXPECT_EQ(ReadAll(*dataset, Part::kTraining), Windows(tokens, 7));
+  EXPECT_EQ(dataset->train_report().format, Format::kNanogpt);
+  EXPECT_EQ(dataset->train_report().largest_id,
+            *std::max_element(tokens.begin(), tokens.end()));
+}
+
+TEST_F(DatasetTest, TextLinesAreJoinedWithANewlineAfterEach) {
+  dir_.Write("d/a.jsonl",
+             "{\"text\":\"ab\"}\n\n  \n{\"text\":\"\",\"id\":7}\r\n"
+             "{\"text\":\"caf\\u00e9 and more\"}");
+  dir_.Write("d/b.jsonl", "{\"labels\":1,\"text\":\"x\\n\"}\n");
+  const std::string joined = "ab\n\ncaf\xc3\xa9 and more\nx\n\n";
+  for (int64_t length = 1; length <= 20; ++length) {
+    ASSERT_OK_AND_ASSIGN(const auto dataset,
+                         Dataset::Open(Options(dir_.Path("d"), length)));
+    EXPECT_EQ(ReadAll(*dataset, Part::kTraining),
+              Windows(Bytes(joined), length));
+    EXPECT_EQ(dataset->train_report().line_tokens, 0);
+  }
+}
+
+TEST_F(DatasetTest, ATokenLineIsASequenceWithLabelsOnePositionOn) {
+  const std::string path =
+      dir_.Write("t.jsonl",
+                 "{\"input_ids\":[1,2,3],\"labels\":[-100,-100,9]}\n"
+                 "{\"input_ids\":[4,5,6]}\n"
+                 "{\"input_ids\":[7,8,9],\"labels\":[7,-100,9]}\n");
+  Dataset::Options options{.train_path = path, .context = 2, .vocab = 10};
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Dataset::Open(options));
+  EXPECT_EQ(dataset->sequence_length(), 2);
+  EXPECT_THAT(ReadAll(*dataset, Part::kTraining),
+              ElementsAre(Sequence{{1, 2}, {-100, 9}}, Sequence{{4, 5}, {5, 6}},
+                          Sequence{{7, 8}, {-100, 9}}));
+  EXPECT_EQ(dataset->train_report().line_tokens, 3);
+  EXPECT_EQ(dataset->train_report().tokens, 9);
+  EXPECT_EQ(dataset->train_report().largest_id, 9);
+  options.sequence_length = 2;
+  EXPECT_OK(Dataset::Open(options));
+}
+
+TEST_F(DatasetTest, HalfASequenceMayBeAskedFor) {
+  ASSERT_OK_AND_ASSIGN(const auto dataset,
+                       Dataset::Open(Options(dir_.Write("t", "abcdef"), 5)));
+  std::vector<int32_t> half(5);
+  ASSERT_OK(dataset->ReadTraining(0, {.ids = absl::MakeSpan(half)}));
+  EXPECT_EQ(half, Bytes("abcde"));
+  ASSERT_OK(dataset->ReadTraining(0, {.labels = absl::MakeSpan(half)}));
+  EXPECT_EQ(half, Bytes("bcdef"));
+}
+
+TEST_F(DatasetTest, SequenceLengthDefaultsToTheContextWithoutTokenLines) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto dataset,
+      Dataset::Open(
+          {.train_path = dir_.Write("t.txt", SomeText(100)), .context = 12}));
+  EXPECT_EQ(dataset->sequence_length(), 12);
+}
+
+TEST_F(DatasetTest, FormatGoesByTheNameUnlessItIsGiven) {
+  const std::string line = "{\"input_ids\":[1,2,3]}\n";
+  Dataset::Options options = Options(dir_.Write("t.jsonl", line), 2);
+  options.format = Format::kText;
+  ASSERT_OK_AND_ASSIGN(const auto text, Dataset::Open(options));
+  EXPECT_EQ(text->train_report().tokens, static_cast<int64_t>(line.size()));
+  options.train_path = dir_.Write("t.tokens", line);
+  options.format = Format::kJsonl;
+  ASSERT_OK_AND_ASSIGN(const auto lines, Dataset::Open(options));
+  EXPECT_EQ(lines->train_sequences(), 1);
+}
+
+TEST_F(DatasetTest, FingerprintIsOfTheContentAndHowItIsCut) {
+  Dataset::Options options = Options(dir_.Write("x/t.txt", SomeText(100)), 8);
+  ASSERT_OK_AND_ASSIGN(const auto first, Dataset::Open(options));
+  const std::string fingerprint = first->train_report().fingerprint;
+  EXPECT_EQ(fingerprint.size(), 64u);
+  const auto of = [](const Dataset::Options& changed) {
+    return (*Dataset::Open(changed))->train_report().fingerprint;
+  };
+
+  Dataset::Options elsewhere = options;
+  elsewhere.train_path = dir_.Write("y/u.txt", SomeText(100));
+  EXPECT_EQ(of(elsewhere), fingerprint);
+
+  std::string changed = SomeText(100);
+  changed[99] ^= 1;  // Not even part of a window.
+  elsewhere.train_path = dir_.Write("y/u.txt", changed);
+  EXPECT_NE(of(elsewhere), fingerprint);
+
+  Dataset::Options longer = options;
+  longer.sequence_length = 9;
+  EXPECT_NE(of(longer), fingerprint);
+
+  Dataset::Options binary = options;
+  binary.format = Format::kNanogpt;
+  EXPECT_NE(of(binary), fingerprint);
+
+  Dataset::Options split = options;
+  split.validation_millionths = 500000;
+  EXPECT_NE(of(split), fingerprint);
+  ASSERT_OK_AND_ASSIGN(const auto both, Dataset::Open(split));
+  EXPECT_NE(both->validation_report()->fingerprint,
+            both->train_report().fingerprint);
+
+  // The same bytes cut into other files.
+  dir_.Write("z/1.txt", SomeText(100).substr(0, 40));
+  dir_.Write("z/2.txt", SomeText(100).substr(40));
+  elsewhere.train_path = dir_.Path("z");
+  EXPECT_NE(of(elsewhere), fingerprint);
+}
+
+TEST_F(DatasetTest, VocabularyTooSmallNamesPlaceIdAndVocabulary) {
+  Dataset::Options options = Options(dir_.Write("t.txt", "abc\xc3\xa9"), 2);
+  options.vocab = 128;
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "data.train: vocabulary too small for the data: " +
+                           options.train_path +
+                           ": byte 3 is token id 195, but model.vocab is 128 "
+                           "(ids 0 to 127)"));
+  options.train_path = dir_.Write("t.bin", std::string("\1\0\0\1\2\0", 6));
+  options.vocab = 256;
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("t.bin: byte 2 is token id 256, but")));
+  options.vocab = 257;
+  EXPECT_OK(Dataset::Open(options));
+  options.train_path = dir_.Write(
+      "t.jsonl", "\n{\"input_ids\":[1,2,3]}\n{\"input_ids\":[1,2,300]}\n");
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("t.jsonl:3: input_ids[2] is token id 300")));
+  options.train_path = dir_.Write(
+      "l.jsonl", "{\"input_ids\":[1,2,3],\"labels\":[-100,257,3]}\n");
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("l.jsonl:1: labels[1] is token id 257")));
+  options.vocab = kNoVocabulary;
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Dataset::Open(options));
+  EXPECT_EQ(dataset->train_report().largest_id, 257);
+}
+
+struct BadData {
+  const char* name;
+  std::string content;
+  const char* message;
+
+  friend void PrintTo(const BadData& bad, std::ostream* out) {
+    *out << bad.message;
+  }
+};
+
+class BadDataTest : public ::testing::TestWithParam<BadData> {};
+
+TEST_P(BadDataTest, IsRefusedWithOneClearError) {
+  const tests::fakes::TempDir dir;
+  const std::string path = dir.Write(GetParam().name, GetParam().content);
+  EXPECT_THAT(Dataset::Open({.train_path = path, .context = 4, .vocab = 256}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("data.train: " + path),
+                             HasSubstr(GetParam().message))));
+}
+
+const char kLine3[] = "{\"input_ids\":[1,2,3]}\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadDataTest,
+    ::testing::Values(
+        BadData{"t.txt", "", "is empty"},
+        BadData{"t.txt", "abcd",
+                "holds 4 tokens, too few for one sequence of 4 + 1"},
+        BadData{"t.bin", "abc", "3 bytes are no whole number of 2-byte"},
+        BadData{"t.bin", std::string("\x88\xd8\x34\x01\1\0\0\0", 8),
+                "is a token file of llm.c"},
+        BadData{"t.jsonl", "", "is empty"},
+        BadData{"t.jsonl", "\n \t\r\n", "holds no line but blank ones"},
+        BadData{"t.jsonl", std::string(kLine3) + "{\"input_ids\":[1,2]}\n",
+                ":2: has 2 input_ids, but the first line ("},
+        BadData{"t.jsonl", "{\"input_ids\":[1]}\n", ":1: has 1 input_ids"},
+        BadData{"t.jsonl", "{\"input_ids\":[]}\n", ":1: has 0 input_ids"},
+        BadData{"t.jsonl", "{\"input_ids\":[1,2,3,4,5,6]}\n",
+                "predict 5 tokens each, more than model.context 4"},
+        BadData{"t.jsonl", std::string(kLine3) + "\n{\"text\":\"abcdef\"}\n",
+                ":3: has no input_ids, but the first line ("},
+        BadData{"t.jsonl", std::string("{\"text\":\"abcdef\"}\n") + kLine3,
+                ":2: has input_ids, but the first line ("},
+        BadData{"t.jsonl", "{\"txt\":\"abcdef\"}\n",
+                ":1: has neither input_ids nor the text field \"text\""},
+        BadData{"t.jsonl", std::string(kLine3) + kLine3 + "{\"input_ids\":[",
+                ":3: not valid JSON at byte 14"},
+        BadData{"t.jsonl", "{\"text\":\"ab\"}\n",
+                "holds 3 tokens, too few for one sequence of 4 + 1"}));
+
+TEST_F(DatasetTest, AGivenSequenceLengthMustEqualTheTokenLines) {
+  EXPECT_THAT(
+      Dataset::Open(Options(dir_.Write("t.jsonl", kLine3), 3)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("lines of 3 input_ids predict 2 tokens each, but "
+                         "data.sequence_length is 3")));
+}
+
+TEST_F(DatasetTest, ASequenceLongerThanTheContextIsRefused) {
+  Dataset::Options options = Options(dir_.Write("t.txt", SomeText(99)), 8);
+  options.context = 7;
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("8 tokens each, more than model.context 7")));
+}
+
+TEST_F(DatasetTest, FoldersThatCannotBeMeantAreRefused) {
+  const auto open = [&](absl::string_view folder, Format format) {
+    return Dataset::Open({.train_path = dir_.Path(folder),
+                          .format = format,
+                          .context = 4})
+        .status();
+  };
+  dir_.Write("mixed/a.txt", "abcdefgh");
+  dir_.Write("mixed/a.jsonl", kLine3);
+  dir_.Write("none/a.csv", "abcdefgh");
+  dir_.Write("empty/a.txt", "");
+  EXPECT_THAT(open("mixed", Format::kAuto),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("say which with data.format")));
+  EXPECT_OK(open("mixed", Format::kText));
+  EXPECT_OK(open("mixed", Format::kJsonl));
+  EXPECT_THAT(open("mixed", Format::kNanogpt),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("takes one file")));
+  EXPECT_THAT(open("none", Format::kAuto),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("without .txt or .jsonl files")));
+  EXPECT_THAT(open("empty", Format::kAuto),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("whose files are all empty")));
+  const absl::Status missing = open("missing", Format::kAuto);
+  EXPECT_THAT(missing, StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("No such file")));
+  EXPECT_EQ(common::status::Reason(missing), "INPUT_NOT_VISIBLE");
+}
+
+TEST_F(DatasetTest, ErrorsQuoteLittleOfAFile) {
+  const std::string secret(5000, 'S');
+  for (const std::string& content :
+       {secret, "{\"" + secret + "\":1,\"" + secret + "\"}",
+        "{\"text\":" + secret + "}"}) {
+    const auto opened = Dataset::Open(
+        {.train_path = dir_.Write("t.jsonl", content), .context = 4});
+    EXPECT_THAT(std::string(opened.status().message()),
+                Not(HasSubstr(std::string(65, 'S'))));
+  }
+}
+
+TEST_F(DatasetTest, ALineThatChangesDuringTheJobIsDataLoss) {
+  const std::string path = dir_.Write("t.jsonl", kLine3);
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Dataset::Open(Options(path, 2)));
+  dir_.Write("t.jsonl", "{\"input_ids\":[1,2]}  \n");
+  std::vector<int32_t> ids(2);
+  EXPECT_THAT(dataset->ReadTraining(0, {.ids = absl::MakeSpan(ids)}),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("the line at byte 0 was changed")));
+}
+
+}  // namespace
+}  // namespace penstock::server::data

@@ -1,0 +1,123 @@
+#include "server/data/file.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+#include "common/status/error_details.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::server::data {
+namespace {
+
+using ::penstock::testing::IsOkAndHolds;
+using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+absl::StatusOr<std::string> Read(const File& file, int64_t offset,
+                                 int64_t bytes) {
+  std::string out(bytes, '\0');
+  const absl::Status status = file.Read(
+      offset,
+      absl::MakeSpan(reinterpret_cast<std::byte*>(out.data()), out.size()));
+  if (!status.ok()) return status;
+  return out;
+}
+
+class FileTest : public ::testing::TestWithParam<Descriptor> {
+ protected:
+  tests::fakes::TempDir dir_;
+};
+INSTANTIATE_TEST_SUITE_P(Both, FileTest,
+                         ::testing::Values(Descriptor::kKept,
+                                           Descriptor::kEachRead));
+
+TEST_P(FileTest, ReadsAnywhere) {
+  const std::string path = dir_.Write("f", "0123456789");
+  ASSERT_OK_AND_ASSIGN(const auto file, File::Open(path, GetParam()));
+  EXPECT_EQ(file->bytes(), 10);
+  EXPECT_THAT(Read(*file, 3, 4), IsOkAndHolds("3456"));
+  EXPECT_THAT(Read(*file, 9, 1), IsOkAndHolds("9"));
+  EXPECT_THAT(Read(*file, 10, 0), IsOkAndHolds(""));
+}
+
+TEST_P(FileTest, ScanGivesAllBytesInOrder) {
+  std::string content((2 << 20) + 12345, '\0');
+  for (size_t i = 0; i < content.size(); ++i) content[i] = i * 31 + (i >> 13);
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       File::Open(dir_.Write("f", content), GetParam()));
+  std::string seen;
+  ASSERT_OK(file->Scan([&](int64_t offset, absl::string_view piece) {
+    EXPECT_EQ(offset, static_cast<int64_t>(seen.size()));
+    seen.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  }));
+  EXPECT_TRUE(seen == content);
+}
+
+TEST_P(FileTest, ScanStopsAtTheFirstError) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto file,
+      File::Open(dir_.Write("f", std::string(3 << 20, 'x')), GetParam()));
+  int calls = 0;
+  EXPECT_THAT(file->Scan([&](int64_t, absl::string_view) {
+    ++calls;
+    return absl::InvalidArgumentError("enough");
+  }),
+              StatusIs(absl::StatusCode::kInvalidArgument, "enough"));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_P(FileTest, AFileThatShrinksIsDataLoss) {
+  const std::string path = dir_.Write("f", "0123456789");
+  ASSERT_OK_AND_ASSIGN(const auto file, File::Open(path, GetParam()));
+  std::filesystem::resize_file(path, 4);
+  EXPECT_THAT(Read(*file, 2, 6),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr(path), HasSubstr("must stay"))));
+}
+
+TEST(FileOpenTest, AReplacedFileIsNoticedWhenOpenedForEachRead) {
+  const tests::fakes::TempDir dir;
+  const std::string path = dir.Write("f", "0123456789");
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       File::Open(path, Descriptor::kEachRead));
+  std::filesystem::rename(dir.Write("g", "abcdefghij"), path);
+  EXPECT_THAT(Read(*file, 0, 1), StatusIs(absl::StatusCode::kDataLoss,
+                                          HasSubstr("changed or replaced")));
+}
+
+TEST(FileOpenTest, AReplacedFileIsReadOnWhenItsDescriptorIsKept) {
+  const tests::fakes::TempDir dir;
+  const std::string path = dir.Write("f", "0123456789");
+  ASSERT_OK_AND_ASSIGN(const auto file, File::Open(path, Descriptor::kKept));
+  std::filesystem::rename(dir.Write("g", "abcdefghij"), path);
+  EXPECT_THAT(Read(*file, 0, 3), IsOkAndHolds("012"));
+}
+
+TEST(FileOpenTest, WhatCannotBeReadIsNotVisible) {
+  const tests::fakes::TempDir dir;
+  const auto missing = File::Open(dir.Path("missing"), Descriptor::kKept);
+  EXPECT_THAT(missing, StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("missing: cannot be read: No such")));
+  EXPECT_EQ(common::status::Reason(missing.status()), "INPUT_NOT_VISIBLE");
+  EXPECT_THAT(File::Open(dir.path(), Descriptor::kKept),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("is no regular file")));
+}
+
+TEST(FileOpenTest, AFifoIsRefusedWithoutWaitingForAWriter) {
+  const tests::fakes::TempDir dir;
+  ASSERT_EQ(mkfifo(dir.Path("fifo").c_str(), 0600), 0);
+  EXPECT_THAT(File::Open(dir.Path("fifo"), Descriptor::kKept),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("is no regular file")));
+}
+
+}  // namespace
+}  // namespace penstock::server::data

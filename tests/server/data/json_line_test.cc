@@ -1,0 +1,212 @@
+#include "server/data/json_line.h"
+
+#include <ostream>
+#include <random>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/matchers/status_matchers.h"
+#include "tests/server/data/json_oracle.h"
+
+namespace penstock::server::data {
+namespace {
+
+using ::penstock::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+
+absl::Status Parse(absl::string_view line) {
+  JsonLine out;
+  return ParseJsonLine(line, "text", out);
+}
+
+TEST(JsonLineTest, TokensAndLabels) {
+  JsonLine out;
+  ASSERT_OK(ParseJsonLine(
+      R"( {"input_ids": [0, 7,2147483647], "labels":[-100 ,7, 0]} )", "text",
+      out));
+  EXPECT_TRUE(out.has_tokens);
+  EXPECT_THAT(out.input_ids, ElementsAre(0, 7, 2147483647));
+  EXPECT_TRUE(out.has_labels);
+  EXPECT_THAT(out.labels, ElementsAre(-100, 7, 0));
+}
+
+TEST(JsonLineTest, LabelsMayComeFirstAndOtherKeysAreSkipped) {
+  JsonLine out;
+  ASSERT_OK(
+      ParseJsonLine(R"({"labels":[1,2],"m":{"a":[1.5e3,null,true,"\u00e9"]},)"
+                    R"("attention_mask":[1,1],"input_ids":[3,4]})",
+                    "text", out));
+  EXPECT_THAT(out.input_ids, ElementsAre(3, 4));
+  EXPECT_THAT(out.labels, ElementsAre(1, 2));
+}
+
+TEST(JsonLineTest, LabelsAreOptional) {
+  JsonLine out;
+  ASSERT_OK(ParseJsonLine(R"({"input_ids":[5]})", "text", out));
+  EXPECT_FALSE(out.has_labels);
+  EXPECT_THAT(out.labels, IsEmpty());
+}
+
+TEST(JsonLineTest, TextIsDecoded) {
+  JsonLine out;
+  ASSERT_OK(
+      ParseJsonLine(R"({"body":"a\n\t\"\\\/\u0041\u00e9\u20ac\ud83d\ude00 é"})",
+                    "body", out));
+  EXPECT_FALSE(out.has_tokens);
+  EXPECT_THAT(out.text,
+              Optional(std::string(
+                  "a\n\t\"\\/A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 \xc3\xa9")));
+}
+
+TEST(JsonLineTest, InputIdsWinOverTheTextField) {
+  JsonLine out;
+  ASSERT_OK(ParseJsonLine(R"({"text":null,"input_ids":[1,2]})", "text", out));
+  EXPECT_THAT(out.input_ids, ElementsAre(1, 2));
+  EXPECT_FALSE(out.text.has_value());
+}
+
+TEST(JsonLineTest, LabelsOfATextLineAreItsOwnAffair) {
+  JsonLine out;
+  ASSERT_OK(
+      ParseJsonLine(R"({"labels":"positive","text":"fine"})", "text", out));
+  EXPECT_THAT(out.text, Optional(std::string("fine")));
+  EXPECT_FALSE(out.has_labels);
+}
+
+TEST(JsonLineTest, TheObjectIsReused) {
+  JsonLine out;
+  ASSERT_OK(ParseJsonLine(R"({"input_ids":[1],"labels":[1]})", "text", out));
+  ASSERT_OK(ParseJsonLine(R"({"text":"x"})", "text", out));
+  EXPECT_FALSE(out.has_tokens);
+  EXPECT_FALSE(out.has_labels);
+  ASSERT_OK(ParseJsonLine(R"({})", "text", out));
+  EXPECT_FALSE(out.text.has_value());
+}
+
+struct BadLine {
+  const char* line;
+  const char* message;
+
+  friend void PrintTo(const BadLine& bad, std::ostream* out) {
+    *out << bad.line;
+  }
+};
+class BadLineTest : public ::testing::TestWithParam<BadLine> {};
+
+TEST_P(BadLineTest, IsRefusedSayingWhy) {
+  EXPECT_THAT(Parse(GetParam().line),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(GetParam().message)))
+      << GetParam().line;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadLineTest,
+    ::testing::Values(
+        BadLine{"", "not valid JSON at byte 0: expected an object, but the"},
+        BadLine{"[1]",
+                "not valid JSON at byte 0: expected an object, found "
+                "\"[1]\""},
+        BadLine{R"({"input_ids":[1,]})", "byte 16: expected a value"},
+        BadLine{R"({"input_ids":[1 2]})", "byte 16: expected , or ]"},
+        BadLine{R"({"input_ids":[-1]})",
+                "input_ids[0] must be an integer from 0 to 2147483647"},
+        BadLine{R"({"input_ids":[1.0]})", "input_ids[0] must be an integer"},
+        BadLine{R"({"input_ids":[1e2]})", "input_ids[0] must be an integer"},
+        BadLine{R"({"input_ids":[0,2147483648]})",
+                "input_ids[1] must be an integer"},
+        BadLine{R"({"input_ids":[18446744073709551617]})",
+                "input_ids[0] must be an integer"},
+        BadLine{R"({"input_ids":["1"]})", "input_ids[0] must be an integer"},
+        BadLine{R"({"input_ids":"1"})", "input_ids must be an array"},
+        BadLine{R"({"input_ids":null})", "input_ids must be an array"},
+        BadLine{R"({"input_ids":[01]})", "expected , or ]"},
+        BadLine{R"({"input_ids":[1],"labels":[-1]})",
+                "labels[0] must be an integer from 0 to 2147483647, or -100"},
+        BadLine{R"({"input_ids":[1],"labels":[1,2]})",
+                "2 labels for 1 input_ids"},
+        BadLine{R"({"labels":[1,2],"input_ids":[1]})",
+                "2 labels for 1 input_ids"},
+        BadLine{R"({"input_ids":[1],"input_ids":[1]})",
+                "\"input_ids\" is there twice"},
+        BadLine{R"({"labels":[1],"labels":[1]})", "\"labels\" is there twice"},
+        BadLine{R"({"text":"a","text":"b"})", "\"text\" is there twice"},
+        BadLine{R"({"text":7})", "text field \"text\" must be a string"},
+        BadLine{R"({"text":"a)", "expected the string's end"},
+        BadLine{"{\"text\":\"a\nb\"}", "must be escaped"},
+        BadLine{R"({"text":"\x"})", "expected an escape"},
+        BadLine{R"({"text":"\u12g4"})", "four hexadecimal digits"},
+        BadLine{R"({"text":"\ud800"})", "a lone surrogate"},
+        BadLine{R"({"text":"\ud800\u0041"})", "a lone surrogate"},
+        BadLine{R"({"text":"\udc00"})", "a lone surrogate"},
+        BadLine{"{\"text\":\"\xff\"}", "not UTF-8"},
+        BadLine{"{\"text\":\"\xc0\xaf\"}", "not UTF-8"},
+        BadLine{"{\"text\":\"\xed\xa0\x80\"}", "not UTF-8"},
+        BadLine{"{\"text\":\"\xe2\x82\"}", "not UTF-8"},
+        BadLine{R"({"text":"a"} x)", "expected the end of the line"},
+        BadLine{R"({"text":"a"}{})", "expected the end of the line"},
+        BadLine{R"({"a":1.})", "digits after the point"},
+        BadLine{R"({"a":1e})", "the exponent's digits"},
+        BadLine{R"({"a":-})", "expected a number"},
+        BadLine{R"({"a":tru})", "expected a value"},
+        BadLine{R"({"a"})", "expected :"}, BadLine{R"({a:1})", "expected \""},
+        BadLine{R"({"a":1)", "expected , or }"},
+        BadLine{R"({"a":})", "expected a value"}));
+
+TEST(JsonLineTest, DeepNestingIsRefusedAndWhatIsAllowedIsNot) {
+  const auto nested = [](int depth) {
+    return "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  EXPECT_OK(Parse(nested(kMaxJsonDepth)));
+  EXPECT_THAT(Parse(nested(kMaxJsonDepth + 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("nested deeper than 64")));
+  EXPECT_FALSE(Parse(nested(1000000)).ok());
+}
+
+TEST(JsonLineTest, AnErrorQuotesLittleOfTheLine) {
+  const std::string message(
+      Parse("{\"text\":7,\"" + std::string(100000, 'k') + "\"").message());
+  EXPECT_LT(message.size(), 300u);
+}
+
+// Random damage to good lines: what is accepted must be what nlohmann-json
+// reads, what is refused as no JSON must be no JSON for it either.
+TEST(JsonLineTest, AgreesWithAnotherParserOnDamagedLines) {
+  const std::string seeds[] = {
+      R"({"input_ids":[1,22,333],"labels":[-100,22,333]})",
+      R"({"labels":[1,2],"text":"q\u00e9\n","n":{"x":[1.5e-3,-0,true,null]}})",
+      "{\"text\":\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\\ud83d\\ude00\"}"};
+  const std::string letters = "{}[]\",:\\u0123456789-+.eE tfn\xc3\xa9\xed\x7f";
+  std::mt19937 random(7);
+  int accepted = 0;
+  for (int i = 0; i < 30000; ++i) {
+    std::string line = seeds[random() % 3];
+    for (int changes = 1 + random() % 3; changes > 0; --changes) {
+      const size_t at = random() % line.size();
+      const char letter = letters[random() % letters.size()];
+      switch (random() % 3) {
+        case 0:
+          line[at] = letter;
+          break;
+        case 1:
+          line.insert(at, 1, letter);
+          break;
+        default:
+          line.erase(at, 1);
+      }
+    }
+    const OracleVerdict verdict = CompareWithOracle(line, "text");
+    ASSERT_EQ(verdict.disagreement, "") << line;
+    accepted += verdict.accepted ? 1 : 0;
+  }
+  EXPECT_GT(accepted, 500);
+  EXPECT_LT(accepted, 29500);
+}
+
+}  // namespace
+}  // namespace penstock::server::data
