@@ -1,0 +1,34 @@
+// How a daemon hears signals and its parent's end. For main.cc only.
+#ifndef PENSTOCK_COMMON_PROCESS_SIGNALS_H_
+#define PENSTOCK_COMMON_PROCESS_SIGNALS_H_
+
+#include <sys/types.h>
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace penstock::common::process {
+
+// Blocks SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD in this thread and those
+// that it starts, and ignores SIGPIPE. Call before any thread starts; works as
+// PID 1 too.
+void BlockSignals();
+
+// The next of those signals, or nullopt after `timeout`.
+std::optional<int> WaitForSignal(absl::Duration timeout);
+
+// From now on this process gets SIGTERM when `parent` ends.
+// FailedPrecondition when it has ended already (our parent is another).
+// The kernel follows the *thread* that spawned us: the parent must spawn from
+// one that lives as long as it does.
+absl::Status DieWithParent(pid_t parent);
+
+// Whatever happens, the process ends in at most `limit` (by SIGALRM), rounded
+// up to a second. For the time after a signal to stop.
+void EndWithin(absl::Duration limit);
+
+}  // namespace penstock::common::process
+
+#endif  // PENSTOCK_COMMON_PROCESS_SIGNALS_H_
