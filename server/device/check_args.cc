@@ -206,17 +206,19 @@ void CheckArgs(const MultiplyArgs& args) {
 }
 
 void CheckArgs(const SwigluForwardArgs& args) {
-  CheckTensor(args.gate, "gate");
-  CheckVector(args.up, "up", args.gate.elements());
-  CheckVector(args.y, "y", args.gate.elements());
+  const int64_t rows = args.y.rows(), columns = args.y.columns();
+  CheckStrided(args.gate, "gate", rows, columns);
+  CheckStrided(args.up, "up", rows, columns);
+  CheckTensor(args.y, "y");
 }
 
 void CheckArgs(const SwigluBackwardArgs& args) {
-  CheckTensor(args.gate, "gate");
-  CheckVector(args.up, "up", args.gate.elements());
-  CheckVector(args.dy, "dy", args.gate.elements());
-  CheckVector(args.dgate, "dgate", args.gate.elements());
-  CheckVector(args.dup, "dup", args.gate.elements());
+  const int64_t rows = args.dy.rows(), columns = args.dy.columns();
+  CheckStrided(args.gate, "gate", rows, columns);
+  CheckStrided(args.up, "up", rows, columns);
+  CheckTensor(args.dy, "dy");
+  CheckStrided(args.dgate, "dgate", rows, columns);
+  CheckStrided(args.dup, "dup", rows, columns);
 }
 
 void CheckArgs(const AddArgs& args) {

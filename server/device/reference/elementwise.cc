@@ -24,21 +24,31 @@ void Multiply(const MultiplyArgs& args) {
 }
 
 void SwigluForward(const SwigluForwardArgs& args) {
-  for (int64_t i = 0; i < args.y.elements(); ++i) {
-    const double gate = args.gate.f32()[i];
-    args.y.f32()[i] =
-        static_cast<float>(gate * Sigmoid(gate) * args.up.f32()[i]);
+  for (int64_t r = 0; r < args.y.rows(); ++r) {
+    const float* gates = args.gate.f32() + r * args.gate.row_stride();
+    const float* ups = args.up.f32() + r * args.up.row_stride();
+    float* y = args.y.f32() + r * args.y.columns();
+    for (int64_t i = 0; i < args.y.columns(); ++i) {
+      const double gate = gates[i];
+      y[i] = static_cast<float>(gate * Sigmoid(gate) * ups[i]);
+    }
   }
 }
 
 // silu'(g) = s + g s (1 - s), s = sigmoid(g)
 void SwigluBackward(const SwigluBackwardArgs& args) {
-  for (int64_t i = 0; i < args.dy.elements(); ++i) {
-    const double gate = args.gate.f32()[i], up = args.up.f32()[i];
-    const double dy = args.dy.f32()[i], s = Sigmoid(gate);
-    args.dgate.f32()[i] =
-        static_cast<float>(dy * up * s * (1 + gate * (1 - s)));
-    args.dup.f32()[i] = static_cast<float>(dy * gate * s);
+  for (int64_t r = 0; r < args.dy.rows(); ++r) {
+    const float* gates = args.gate.f32() + r * args.gate.row_stride();
+    const float* ups = args.up.f32() + r * args.up.row_stride();
+    const float* dys = args.dy.f32() + r * args.dy.columns();
+    float* dgate = args.dgate.f32() + r * args.dgate.row_stride();
+    float* dup = args.dup.f32() + r * args.dup.row_stride();
+    for (int64_t i = 0; i < args.dy.columns(); ++i) {
+      const double gate = gates[i], up = ups[i];
+      const double dy = dys[i], s = Sigmoid(gate);
+      dgate[i] = static_cast<float>(dy * up * s * (1 + gate * (1 - s)));
+      dup[i] = static_cast<float>(dy * gate * s);
+    }
   }
 }
 
