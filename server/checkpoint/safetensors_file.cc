@@ -1,0 +1,89 @@
+#include "server/checkpoint/safetensors_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "common/status/status_macros.h"
+#include "server/device/half.h"
+
+namespace penstock::server::checkpoint {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "safetensors data is little-endian and is read as it lies");
+
+absl::Status WithPath(const absl::Status& status, const std::string& path) {
+  return absl::Status(status.code(),
+                      absl::StrCat(path, ": ", status.message()));
+}
+
+float FromHalf(absl::string_view dtype, uint16_t bits) {
+  const uint32_t wide =
+      dtype == "BF16" ? device::BitsFromBf16(bits) : device::BitsFromF16(bits);
+  return std::bit_cast<float>(wide);
+}
+
+}  // namespace
+
+bool ConvertsToF32(absl::string_view dtype) {
+  return dtype == "F32" || dtype == "F16" || dtype == "BF16";
+}
+
+SafetensorsFile::SafetensorsFile(File file, SafetensorsHeader header,
+                                 int64_t data_start)
+    : file_(std::move(file)),
+      header_(std::move(header)),
+      data_start_(data_start) {}
+
+absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
+  ASSIGN_OR_RETURN(File file, File::OpenForRead(path));
+  std::string first(std::min(file.bytes(), kLengthBytes), '\0');
+  const auto bytes_of = [](std::string& text) {
+    return absl::MakeSpan(reinterpret_cast<std::byte*>(text.data()),
+                          text.size());
+  };
+  RETURN_IF_ERROR(file.ReadAt(0, bytes_of(first)));
+  const absl::StatusOr<int64_t> length =
+      ParseSafetensorsLength(first, file.bytes());
+  if (!length.ok()) return WithPath(length.status(), path);
+  std::string json(*length, '\0');
+  RETURN_IF_ERROR(file.ReadAt(kLengthBytes, bytes_of(json)));
+  const int64_t data_start = kLengthBytes + *length;
+  absl::StatusOr<SafetensorsHeader> header =
+      ParseSafetensorsHeader(json, file.bytes() - data_start);
+  if (!header.ok()) return WithPath(header.status(), path);
+  return SafetensorsFile(std::move(file), *std::move(header), data_start);
+}
+
+absl::Status SafetensorsFile::ReadF32(const SafetensorsTensor& tensor,
+                                      absl::Span<float> values) const {
+  CHECK(ConvertsToF32(tensor.dtype)) << tensor.dtype;
+  CHECK_EQ(static_cast<int64_t>(values.size()), tensor.elements());
+  const int64_t start = data_start_ + tensor.begin;
+  if (tensor.dtype == "F32") {
+    return file_.ReadAt(
+        start, absl::MakeSpan(reinterpret_cast<std::byte*>(values.data()),
+                              values.size() * sizeof(float)));
+  }
+  // In pieces: no second copy of a large tensor.
+  constexpr size_t kPiece = 1 << 16;
+  std::vector<uint16_t> piece(std::min(kPiece, values.size()));
+  for (size_t done = 0; done < values.size(); done += piece.size()) {
+    const size_t count = std::min(piece.size(), values.size() - done);
+    RETURN_IF_ERROR(
+        file_.ReadAt(start + static_cast<int64_t>(done * sizeof(uint16_t)),
+                     absl::MakeSpan(reinterpret_cast<std::byte*>(piece.data()),
+                                    count * sizeof(uint16_t))));
+    for (size_t i = 0; i < count; ++i) {
+      values[done + i] = FromHalf(tensor.dtype, piece[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock::server::checkpoint

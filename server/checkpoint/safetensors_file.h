@@ -1,0 +1,45 @@
+// Reads tensors of one safetensors file as f32, each when it is asked for.
+#ifndef PENSTOCK_SERVER_CHECKPOINT_SAFETENSORS_FILE_H_
+#define PENSTOCK_SERVER_CHECKPOINT_SAFETENSORS_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/checkpoint/file.h"
+#include "server/checkpoint/safetensors_header.h"
+
+namespace penstock::server::checkpoint {
+
+// Whether ReadF32 can convert the dtype: F32, F16, BF16.
+bool ConvertsToF32(absl::string_view dtype);
+
+// Immutable; thread-safe. Holds the header and an open descriptor, no data.
+class SafetensorsFile {
+ public:
+  // Reads and checks the header. InvalidArgument, with the path, for a file
+  // that breaks the format; NotFound and the like where it cannot be opened.
+  static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  const SafetensorsHeader& header() const { return header_; }
+
+  // All elements of one of header()'s tensors, row-major. REQUIRES:
+  // ConvertsToF32(tensor.dtype) and values.size() == tensor.elements().
+  // DataLoss when the file has become shorter since Open().
+  absl::Status ReadF32(const SafetensorsTensor& tensor,
+                       absl::Span<float> values) const;
+
+ private:
+  SafetensorsFile(File file, SafetensorsHeader header, int64_t data_start);
+
+  File file_;
+  SafetensorsHeader header_;
+  int64_t data_start_;
+};
+
+}  // namespace penstock::server::checkpoint
+
+#endif  // PENSTOCK_SERVER_CHECKPOINT_SAFETENSORS_FILE_H_
