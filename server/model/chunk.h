@@ -129,39 +129,56 @@ class Chunk {
   // One layer and where its things lie.
   struct Place {
     std::unique_ptr<Layer> layer;
-    int64_t index = 0;       // Of the pipeline, as ParameterStore::OfLayer.
+    int64_t index = 0;       // Of the pipeline, as in ParameterStore::OfLayer.
     Field input;             // In the slot; ids for the embedding.
-    int64_t stash = -1;      // Offset in the slot; -1: recomputed.
-    int64_t held_stash = 0;  // Offsets in `held`:
-    int64_t held_kept = 0;
-    Field held_gradient;  // Copy of dy, where W needs it (rank 0: none).
+    int64_t stash = 0;       // In the slot; not with recompute.
+    int64_t held_stash = 0;  // In `held`, with recompute.
+    int64_t held_kept = 0;   // In `held`.
+    Field held_gradient;     // In `held`: dy, where W reads it.
   };
+  // Where B, I and W find a layer's things.
+  enum class Pass { kWhole, kSplit };
 
   explicit Chunk(const ChunkOptions& options);
+  void AddLayers();
+  void LayOutSlot();
+  void LayOutHeld();
+  void LayOutWorkspace();
   absl::Status FillTables(device::Device& device, device::Stream& stream,
                           absl::Time deadline);
+
+  bool recomputes() const { return options_.recompute == Recompute::kFull; }
   LayerContext Context(device::Stream& stream, const Place& place,
                        std::byte* slot, std::byte* workspace) const;
-  void Replay(const LayerContext& context, const Place& place, std::byte* slot,
-              std::byte* workspace, std::byte* stash) const;
+  std::byte* Stash(const Place& place, const BackwardArgs& args,
+                   Pass pass) const;
+  // dy of place i of n; args' for the last.
+  device::Tensor OutputGradient(int i, const BackwardArgs& args,
+                                Pass pass) const;
+  LayerBackward BackwardOf(int i, const BackwardArgs& args, Pass pass) const;
+  // Replays the layer where asked, then its I.
+  void RunInput(device::Stream& stream, int i, const BackwardArgs& args,
+                Pass pass) const;
+  void RunWeight(device::Stream& stream, int i, const BackwardArgs& args,
+                 Pass pass) const;
 
   const ChunkOptions options_;
   ChunkMemory memory_;
-  Layout host_inputs_;
-  Field position_, ids_, labels_;  // In the slot.
+  Layout host_inputs_;             // The start of the slot.
+  Field position_, ids_, labels_;  // In it.
   std::vector<Place> places_;      // In forward order.
 
-  // Offsets in the workspace.
-  int64_t scratch_ = 0;
-  int64_t stash_ = 0;                     // Recompute: one layer's stash.
-  int64_t kept_ = 0;                      // Backward: one layer's.
-  std::array<Field, 2> gradients_;        // Backward: between layers, in turn.
-  Field replayed_loss_, replayed_valid_;  // Recompute of the head.
+  // In the workspace.
+  int64_t scratch_ = 0;                   // Of one layer's call.
+  int64_t stash_ = 0;                     // Of one layer, with recompute.
+  int64_t kept_ = 0;                      // Of one layer, in B.
+  std::array<Field, 2> gradients_;        // Between layers, in turn.
+  Field replayed_loss_, replayed_valid_;  // Of a recomputed head.
 
   RopeTables tables_;
-  std::unique_ptr<device::Buffer> constants_;
-  device::Ops* ops_ = nullptr;            // Borrowed.
-  ParameterStore* parameters_ = nullptr;  // Borrowed.
+  std::unique_ptr<device::Buffer> constants_;  // What tables_ points into.
+  device::Ops* ops_ = nullptr;                 // Borrowed, set by Create().
+  ParameterStore* parameters_ = nullptr;       // Likewise.
 };
 
 }  // namespace penstock::server::model

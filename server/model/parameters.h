@@ -14,8 +14,8 @@
 // Tied embedding (DESIGN section 6.7). TiedRole says what this rank does:
 //   kWhole      both uses here: one weight, two gradients, CombineTied() adds.
 //   kEmbedding  owner; the head's gradient is received into
-//               tied_head_gradient(), CombineTied() adds it to
-//               tied_sum(), which is then sent to the head's rank.
+//               tied_head_gradient(), CombineTied() adds it to tied_sum(),
+//               which is then sent to the head's rank.
 //   kHead       holds a copy; after its last W it sends tied_head_gradient(),
 //               then receives the sum into the same tensor (once the send is
 //               complete), and applies the same update. Owns nothing of it.
@@ -43,25 +43,10 @@
 #include "server/model/layout.h"
 #include "server/model/model_config.h"
 #include "server/model/optimizer.h"
+#include "server/model/parameter_plan.h"
 #include "server/model/parameter_spec.h"
 
 namespace penstock::server::model {
-
-enum class TiedRole { kNone, kWhole, kEmbedding, kHead };
-
-// Bytes of everything that a ParameterStore allocates, from shapes alone.
-struct ParameterMemory {
-  int64_t weights = 0;    // Both versions.
-  int64_t packed = 0;     // The backend's packed forms.
-  int64_t gradients = 0;  // With the second one of a tied embedding.
-  int64_t optimizer = 0;  // Both versions.
-  int64_t step = 0;       // Update scalars and sums of squares, device side.
-  int64_t pinned = 0;     // Pinned host memory for the same, and a staging
-                          // buffer of the largest tensor.
-  int64_t device_bytes() const {
-    return weights + packed + gradients + optimizer + step;
-  }
-};
 
 class ParameterStore;
 
@@ -145,7 +130,7 @@ class ParameterStore {
   // Forgets all gradients, also those of an aborted step.
   void BeginStep();
 
-  TiedRole tied_role() const { return tied_role_; }
+  TiedRole tied_role() const { return plan_.tied_role; }
   // (vocab, width). REQUIRES: a role that has it (see the top).
   device::Tensor tied_head_gradient() const;
   device::Tensor tied_sum() const;
@@ -181,67 +166,52 @@ class ParameterStore {
   // store.
   LayerParameters OfLayer(int64_t layer);
 
-  const ParameterMemory& memory() const { return memory_; }
+  const ParameterMemory& memory() const { return plan_.memory; }
 
  private:
   friend class LayerParameters;
 
-  // A parameter that has values here: owned, or a tied head's copy.
-  struct Held {
-    ParameterSpec spec;
-    int64_t weight = 0;    // Offset in a version's weight buffer.
-    int64_t gradient = 0;  // Offset in the gradient buffer.
-    bool owned = true;
-  };
-  // A group as a layer uses it.
-  struct Group {
-    device::Shape shape;
-    device::WeightLayout layout = device::WeightLayout::kInOut;
-    int64_t weight = 0;
-    int64_t gradient = 0;
-    int64_t packed = 0;
-    int64_t packed_bytes = 0;
-    bool contributed = false;  // In this step.
-  };
   struct Version {
-    int64_t step = -1;  // -1: nothing in it.
+    int64_t step = -1;  // n of V[n]; -1: nothing in it.
     std::unique_ptr<device::Buffer> weights;
     std::array<std::unique_ptr<device::Buffer>, 2> state;
   };
-  // Where everything lies; made from Options alone.
-  struct Plan;
+  enum class What { kWeights, kGradients };
 
-  ParameterStore(device::Device& device, const Options& options, Plan plan);
+  ParameterStore(device::Device& device, const Options& options,
+                 ParameterPlan plan);
 
-  static Plan MakePlan(const device::Ops& ops, const Options& options);
   absl::Status Allocate();
-  TensorVersion VersionOf(const Held& held, const Version& version) const;
-  device::Tensor GradientOf(const Held& held) const;
-  device::Weight WeightOf(const Group& group) const;
-  void Pack(device::Stream& stream);
-  absl::Status ReadAll(device::Stream& stream, const Sink& sink,
-                       absl::Time deadline, bool gradients) const;
+  TensorVersion VersionOf(const HeldParameter& held,
+                          const Version& version) const;
+  device::Tensor GradientOf(const HeldParameter& held) const;
+  // Of a group, by index into plan_.groups.
+  device::Tensor ValueOf(int group) const;
+  device::Tensor GroupGradientOf(int group) const;
+  device::Weight WeightOf(int group) const;
+  device::Accumulate Contribute(int group);
+  // Makes `version` the current one.
+  void MakeCurrent(device::Stream& stream, int version);
+  absl::Status ReadOwned(device::Stream& stream, What what, const Sink& sink,
+                         absl::Time deadline) const;
 
+  // Constant after Create().
   device::Device& device_;
-  const Options options_;
-  TiedRole tied_role_ = TiedRole::kNone;
-  std::vector<Held> held_;  // Canonical order.
+  const OptimizerConfig optimizer_;
+  const ParameterPlan plan_;
   std::vector<ParameterSpec> owned_;
-  std::vector<Group> groups_;
-  std::vector<std::vector<int>> layer_groups_;  // By layer; empty: not here.
-  int64_t tied_head_gradient_ = -1;             // Offset, where there is one.
-  ParameterMemory memory_;
-  int64_t weight_bytes_ = 0;  // Of one version.
+  std::unique_ptr<device::Buffer> gradients_;
+  std::unique_ptr<device::Buffer> packed_;
+  std::unique_ptr<device::Buffer> step_;  // Scalars, then sums of squares.
+  std::unique_ptr<device::Buffer> pinned_scalars_;  // Two sets, by version.
+  std::unique_ptr<device::Buffer> pinned_sums_;
+  std::unique_ptr<device::Buffer> staging_;  // Of the largest held tensor.
 
   std::array<Version, 2> versions_;
   int current_ = 0;
-  std::unique_ptr<device::Buffer> gradients_;
-  std::unique_ptr<device::Buffer> packed_;
-  std::unique_ptr<device::Buffer> scalars_;         // f32 (kUpdateScalars)
-  std::unique_ptr<device::Buffer> sums_;            // f64 (owned)
-  std::unique_ptr<device::Buffer> pinned_scalars_;  // Two sets, by version.
-  std::unique_ptr<device::Buffer> pinned_sums_;
-  std::unique_ptr<device::Buffer> staging_;  // Largest held tensor, pinned.
+  // Of the step under way.
+  std::vector<bool> contributed_;  // By group.
+  bool combined_ = false;
 };
 
 }  // namespace penstock::server::model
