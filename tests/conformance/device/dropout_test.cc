@@ -28,15 +28,14 @@ std::vector<double> Mask(Harness& h, const Shape& shape, float rate,
 }
 
 TEST_P(DeviceTest, DropoutIsTheDocumentedMask) {
-  for (const auto& [batch, seq, width] :
-       {std::array<int64_t, 3>{0, 2, 3}, {1, 1, 1}, {2, 3, 5}, {3, 16, 64}}) {
-    const Shape shape({batch, seq, width});
+  for (const Shape& shape : {Shape({0, 2, 3}), Shape({1, 1, 1}),
+                             Shape({2, 3, 5}), Shape({3, 16, 64})}) {
     const auto x = Random(shape.elements(), 1);
     const auto residual = Random(shape.elements(), 2);
     constexpr float kRate = 0.3f;
     std::vector<double> plain(x.size()), with_residual(x.size());
     for (size_t i = 0; i < x.size(); ++i) {
-      const int64_t size = seq * width;
+      const int64_t size = shape.dim(1) * shape.dim(2);
       const DropoutWords words({.seed = 9,
                                 .step = 5,
                                 .sample = 7 + static_cast<int64_t>(i) / size,

@@ -32,7 +32,8 @@ std::vector<double> Product(int64_t m, int64_t n, int64_t k,
 }
 
 TEST_P(DeviceTest, LinearForward) {
-  for (const auto& [rows, in, out] : kSizes) {
+  for (const Size& size : kSizes) {
+    const int64_t rows = size.rows, in = size.in, out = size.out;
     const auto x = Random(rows * in, 1), w = Random(in * out, 2);
     const auto bias = Random(out, 3);
     for (const bool with_bias : {false, true}) {
@@ -62,7 +63,8 @@ TEST_P(DeviceTest, LinearForward) {
 }
 
 TEST_P(DeviceTest, LinearBackwardInput) {
-  for (const auto& [rows, in, out] : kSizes) {
+  for (const Size& size : kSizes) {
+    const int64_t rows = size.rows, in = size.in, out = size.out;
     const auto dy = Random(rows * out, 1), w = Random(in * out, 2);
     const std::vector<double> dx = Product(
         rows, in, out, [&](auto i, auto l) { return dy[i * out + l]; },
@@ -84,15 +86,14 @@ TEST_P(DeviceTest, LinearBackwardInput) {
 }
 
 TEST_P(DeviceTest, LinearBackwardWeightStoresAndAdds) {
-  for (const auto& [rows, in, out] : kSizes) {
+  for (const Size& size : kSizes) {
+    const int64_t rows = size.rows, in = size.in, out = size.out;
     const auto x = Random(rows * in, 1), dy = Random(rows * out, 2);
     const auto old_dw = Random(in * out, 3), old_db = Random(out, 4);
     for (const WeightLayout layout : kLayouts) {
       const bool in_out = layout == WeightLayout::kInOut;
-      const auto x_at = [&, in = in](auto r, auto i) { return x[r * in + i]; };
-      const auto dy_at = [&, out = out](auto r, auto o) {
-        return dy[r * out + o];
-      };
+      const auto x_at = [&](auto r, auto i) { return x[r * in + i]; };
+      const auto dy_at = [&](auto r, auto o) { return dy[r * out + o]; };
       const std::vector<double> dw =
           in_out ? Product(
                        in, out, rows,
