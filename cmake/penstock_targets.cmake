@@ -22,6 +22,11 @@ if(PENSTOCK_SANITIZE STREQUAL "address")
     -fsanitize=address,undefined -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   target_link_options(penstock_flags INTERFACE -fsanitize=address,undefined)
+  # Coverage counters in the libraries too, or fuzz targets see nothing but
+  # their own file and mutate blindly.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND BUILD_TESTING)
+    target_compile_options(penstock_flags INTERFACE -fsanitize=fuzzer-no-link)
+  endif()
 elseif(PENSTOCK_SANITIZE STREQUAL "thread")
   # Debian's gRPC, protobuf and abseil are not instrumented. The ignore list
   # keeps their headers out of the instrumented code; there is no suppressions
