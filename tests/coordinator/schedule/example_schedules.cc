@@ -87,7 +87,9 @@ std::vector<int> Ascending(int count) {
 }  // namespace
 
 Schedule LoopedBfs(const Shape& shape) {
-  const auto [ranks, chunks, micro_batches] = shape;
+  const int ranks = shape.ranks;
+  const int chunks = shape.chunks;
+  const int micro_batches = shape.micro_batches;
   Schedule schedule = Empty("looped-bfs", shape, LoopPlacement(ranks, chunks));
   for (int r = 0; r < ranks; ++r) {
     std::vector<Command>& order = schedule.orders[r];
@@ -106,7 +108,9 @@ Schedule LoopedBfs(const Shape& shape) {
 }
 
 Schedule InterleavedZb1p(const Shape& shape) {
-  const auto [ranks, chunks, micro_batches] = shape;
+  const int ranks = shape.ranks;
+  const int chunks = shape.chunks;
+  const int micro_batches = shape.micro_batches;
   Schedule schedule = Empty("zb1p", shape, LoopPlacement(ranks, chunks));
   const int group = micro_batches / std::max(1, micro_batches / ranks);
   std::vector<std::pair<int, int>> sequence;  // (chunk, micro-batch)
@@ -139,7 +143,8 @@ Schedule InterleavedZb1p(const Shape& shape) {
 }
 
 Schedule ZbH2(const Shape& shape) {
-  const auto [ranks, chunks, micro_batches] = shape;
+  const int ranks = shape.ranks;
+  const int micro_batches = shape.micro_batches;
   Schedule schedule = Empty("zb-h2", shape, LoopPlacement(ranks, 1));
   for (int r = 0; r < ranks; ++r) {
     std::vector<Command>& order = schedule.orders[r];
