@@ -1,0 +1,34 @@
+// The thread that asks an executor whether its command is overdue.
+#ifndef PENSTOCK_SERVER_EXECUTOR_DEADLINE_WATCH_H_
+#define PENSTOCK_SERVER_EXECUTOR_DEADLINE_WATCH_H_
+
+#include <functional>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "common/sync/mutex.h"
+
+namespace penstock::server::executor {
+
+// Thread-safe. Calls `check` (Executor::CheckDeadline), waits as long as that
+// says but at most `longest`, and again, until destroyed.
+class DeadlineWatch {
+ public:
+  DeadlineWatch(std::function<absl::Duration()> check, absl::Duration longest);
+  ~DeadlineWatch();
+  DeadlineWatch(const DeadlineWatch&) = delete;
+  DeadlineWatch& operator=(const DeadlineWatch&) = delete;
+
+ private:
+  const std::function<absl::Duration()> check_;
+  const absl::Duration longest_;
+
+  common::sync::Mutex mutex_;
+  bool stops_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;
+};
+
+}  // namespace penstock::server::executor
+
+#endif  // PENSTOCK_SERVER_EXECUTOR_DEADLINE_WATCH_H_

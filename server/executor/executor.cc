@@ -1,0 +1,353 @@
+#include "server/executor/executor.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "common/status/status_macros.h"
+
+namespace penstock::server::executor {
+
+using common::sync::MutexLock;
+
+namespace {
+
+v1::EdgeKind EncodeKind(transport::EdgeKind kind) {
+  switch (kind) {
+    case transport::EdgeKind::kActivation:
+      return v1::EDGE_KIND_ACTIVATION;
+    case transport::EdgeKind::kGradient:
+      return v1::EDGE_KIND_GRADIENT;
+    case transport::EdgeKind::kTiedGradient:
+      return v1::EDGE_KIND_TIED_GRADIENT;
+    case transport::EdgeKind::kTiedSum:
+      return v1::EDGE_KIND_TIED_SUM;
+  }
+  return v1::EDGE_KIND_UNSPECIFIED;
+}
+
+absl::Status OutOfTurn(absl::string_view what, int64_t step, int64_t next) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, " of step ", step, " is out of turn: step ", next, " is next"));
+}
+
+}  // namespace
+
+Executor::Executor(const StageAssignment& assignment, const Options& options,
+                   Deps deps)
+    : assignment_(assignment),
+      options_(options),
+      deps_({.device = deps.device,
+             .parameters = deps.parameters,
+             .source = deps.source,
+             .writer = deps.writer,
+             .clock = deps.clock,
+             .listener = deps.listener}),
+      board_(*deps.clock),
+      transport_(std::move(deps.transport)),
+      queued_step_(options.step),
+      applied_step_(options.step) {}
+
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
+    const StageAssignment& assignment, const Options& options, Deps deps) {
+  std::unique_ptr<Executor> executor(
+      new Executor(assignment, options, std::move(deps)));
+  RETURN_IF_ERROR(executor->Start());
+  return executor;
+}
+
+absl::Status Executor::Start() {
+  ASSIGN_OR_RETURN(compute_, deps_.device->CreateStream("compute"));
+  // Also mends weights whose packing an aborted epoch left half done.
+  RETURN_IF_ERROR(deps_.parameters->ReturnTo(*compute_, options_.step));
+  ASSIGN_OR_RETURN(
+      runner_, StepRunner::Create(assignment_, {.device = deps_.device,
+                                                .compute = compute_.get(),
+                                                .parameters = deps_.parameters,
+                                                .transport = transport_.get(),
+                                                .source = deps_.source,
+                                                .board = &board_,
+                                                .clock = deps_.clock,
+                                                .epoch = options_.epoch}));
+  RETURN_IF_ERROR(compute_->Synchronize(absl::InfiniteFuture()));
+  transport_->OnFailure([this](const absl::Status& failure) {
+    Fail(failure, "EDGE_BROKEN", EdgeOf(failure));
+  });
+  engine_ = std::thread([this] { Engine(); });
+  return absl::OkStatus();
+}
+
+v1::MemoryBytes Executor::PredictMemory(const device::Ops& ops,
+                                        const StageAssignment& assignment) {
+  v1::MemoryBytes bytes = StepRunner::Predict(assignment);
+  const model::ParameterMemory parameters =
+      model::ParameterStore::Predict(ops, assignment.parameters());
+  bytes.set_parameters(parameters.weights + parameters.packed +
+                       parameters.step);
+  bytes.set_gradients(parameters.gradients);
+  bytes.set_optimizer(parameters.optimizer);
+  return bytes;
+}
+
+Executor::~Executor() {
+  Abort(absl::CancelledError("the executor was destroyed"));
+  if (engine_.joinable()) engine_.join();
+  // What the stream still holds ends by itself, since its waits have failed;
+  // some of it calls the transport.
+  if (compute_ != nullptr) {
+    compute_->Synchronize(absl::InfiniteFuture()).IgnoreError();
+  }
+  transport_.reset();
+}
+
+absl::Status Executor::Enqueue(const v1::StepCommands& commands) {
+  ASSIGN_OR_RETURN(Program program, LowerCommands(assignment_, commands));
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(stopped_);
+  if (ends_) return absl::FailedPreconditionError("commands after END");
+  if (program.trains()) {
+    if (program.step != queued_step_ + 1) {
+      return OutOfTurn("TRAIN", program.step, queued_step_ + 1);
+    }
+    queued_step_ = program.step;
+  } else if (program.step != queued_step_) {
+    return OutOfTurn("EVALUATE", program.step, queued_step_);
+  }
+  work_.push_back(std::move(program));
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Enqueue(const v1::End& end) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(stopped_);
+  if (ends_) return absl::FailedPreconditionError("END after END");
+  ends_ = true;
+  work_.push_back(end);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Enqueue(const v1::ReleaseStep& release) {
+  if (release.decision() != v1::ReleaseStep::APPLY &&
+      release.decision() != v1::ReleaseStep::SKIP) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("release of step ", release.step(), ": decision ",
+                     release.decision(), " is not known"));
+  }
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(stopped_);
+  if (!at_barrier_ || release_.has_value() ||
+      release.step() != applied_step_ + 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "release of step ", release.step(), ", but ",
+        at_barrier_ && !release_.has_value()
+            ? absl::StrCat("step ", applied_step_ + 1, " is at the barrier")
+            : "no step is at the barrier"));
+  }
+  release_ = release;
+  return absl::OkStatus();
+}
+
+void Executor::Abort(const absl::Status& cause) {
+  CHECK(!cause.ok()) << "Abort needs a cause";
+  {
+    MutexLock lock(&mutex_);
+    if (stopped_.ok()) stopped_ = cause;
+    work_.clear();
+  }
+  if (transport_ != nullptr) transport_->Abort(cause);
+}
+
+absl::Status Executor::Stopped() const {
+  MutexLock lock(&mutex_);
+  return stopped_;
+}
+
+void Executor::Engine() {
+  while (std::optional<Work> work = NextWork()) {
+    const absl::Status status =
+        std::visit([this](const auto& item) { return Run(item); }, *work);
+    if (status.ok()) continue;
+    // What a failed transport did to the stream is not the cause.
+    const absl::Status cause = transport_->status();
+    if (cause.ok()) {
+      Fail(status, "INTERNAL", kNone);
+    } else {
+      Fail(cause, "EDGE_BROKEN", EdgeOf(cause));
+    }
+    return;
+  }
+}
+
+std::optional<Executor::Work> Executor::NextWork() {
+  MutexLock lock(&mutex_);
+  const auto ready = [this] {
+    mutex_.AssertHeld();
+    return !stopped_.ok() || !work_.empty();
+  };
+  mutex_.Await(absl::Condition(&ready));
+  if (!stopped_.ok()) return std::nullopt;
+  std::optional<Work> work = std::move(work_.front());
+  work_.pop_front();
+  return work;
+}
+
+absl::Status Executor::Run(const Program& program) {
+  const auto stopped = [this] { return Stopped(); };
+  if (!program.trains()) {
+    ASSIGN_OR_RETURN(const v1::EvalReport report,
+                     runner_->Evaluate(program, stopped));
+    if (runner_->has_head()) deps_.listener->OnEvalReport(report);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const v1::StepReport report,
+                   runner_->Train(program, stopped));
+  {
+    MutexLock lock(&mutex_);
+    at_barrier_ = true;
+    peak_activation_bytes_ = report.peak_activation_bytes();
+  }
+  deps_.listener->OnStepReport(report);
+  ASSIGN_OR_RETURN(const v1::ReleaseStep release, AwaitRelease());
+  ASSIGN_OR_RETURN(const v1::ApplyAck ack, runner_->Apply(release));
+  {
+    MutexLock lock(&mutex_);
+    applied_step_ = release.step();
+  }
+  deps_.listener->OnApplyAck(ack);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ReleaseStep> Executor::AwaitRelease() {
+  MutexLock lock(&mutex_);
+  const auto ready = [this] {
+    mutex_.AssertHeld();
+    return !stopped_.ok() || release_.has_value();
+  };
+  mutex_.Await(absl::Condition(&ready));
+  at_barrier_ = false;
+  RETURN_IF_ERROR(stopped_);
+  v1::ReleaseStep release = *std::move(release_);
+  release_.reset();
+  return release;
+}
+
+absl::Status Executor::Run(const v1::End& end) {
+  board_.Add(
+      {.name = "end", .step = deps_.parameters->step(), .has_deadline = false});
+  board_.Started();
+  v1::EndReport report;
+  ASSIGN_OR_RETURN(const auto digests, deps_.parameters->Digests(
+                                           *compute_, absl::InfiniteFuture()));
+  for (const model::ParameterStore::TensorDigest& digest : digests) {
+    v1::TensorDigest& to = *report.add_digests();
+    to.set_name(digest.name);
+    to.set_sha256(digest.sha256.data(), digest.sha256.size());
+  }
+  if (!end.model_directory().empty()) {
+    CHECK(deps_.writer != nullptr);
+    ASSIGN_OR_RETURN(const ModelWriter::Shard shard,
+                     deps_.writer->Write(end, *deps_.parameters, *compute_));
+    report.set_shard_file(end.shard_file());
+    report.set_shard_bytes(shard.bytes);
+    for (const std::string& name : shard.tensors) {
+      report.add_shard_tensors(name);
+    }
+  }
+  report.set_busy_ns(runner_->busy_ns());
+  board_.Ended();
+  deps_.listener->OnEndReport(report);
+  // The orderly end, so that no rank takes its neighbour's for a failure.
+  RETURN_IF_ERROR(runner_->AwaitSent());
+  return transport_->Close(absl::InfiniteFuture());
+}
+
+void Executor::Fail(const absl::Status& failure, absl::string_view reason,
+                    int edge) {
+  v1::StageFailure message;
+  {
+    MutexLock lock(&mutex_);
+    if (!stopped_.ok()) return;
+    stopped_ = failure;
+    work_.clear();
+    message.set_step(applied_step_ + 1);
+  }
+  message.set_epoch(options_.epoch);
+  v1::Cause& cause = *message.mutable_cause();
+  cause.set_code(static_cast<int>(failure.code()));
+  cause.set_message(std::string(failure.message()));
+  cause.set_reason(std::string(reason));
+  cause.set_stage_name(options_.stage_name);
+  if (edge != kNone) {
+    const transport::Edge& from = assignment_.edges[edge].edge;
+    message.mutable_edge()->set_source_stage(from.source_stage);
+    message.mutable_edge()->set_target_stage(from.target_stage);
+    message.mutable_edge()->set_kind(EncodeKind(from.kind));
+  }
+  deps_.listener->OnFailure(message);
+}
+
+int Executor::EdgeOf(const absl::Status& failure) const {
+  // transport.h: a failure's message begins with its edge.
+  for (size_t i = 0; i < assignment_.edges.size(); ++i) {
+    const std::string name = ToString(assignment_.edges[i].edge);
+    if (absl::StartsWith(failure.message(), absl::StrCat(name, ":")) ||
+        absl::StartsWith(failure.message(), absl::StrCat(name, ","))) {
+      return i;
+    }
+  }
+  return kNone;
+}
+
+std::string Executor::WaitsFor(const HeadCommand& head) const {
+  if (head.waits_for == kNone) return "";
+  const AssignedEdge& edge = assignment_.edges[head.waits_for];
+  return edge.role == transport::EdgeRole::kTarget
+             ? absl::StrCat(ToString(edge.edge), " from ", edge.peer_name)
+             : absl::StrCat(edge.peer_name, " to take ", ToString(edge.edge));
+}
+
+absl::Duration Executor::CheckDeadline() {
+  const absl::Duration limit = assignment_.command_deadline;
+  const std::optional<HeadCommand> head = board_.head();
+  if (!head.has_value() || !head->has_deadline || !Stopped().ok()) {
+    return limit;
+  }
+  if (head->age < limit) return limit - head->age;
+  const std::string waits_for = WaitsFor(*head);
+  std::string message = absl::StrCat("step ", head->step, ", ", head->name);
+  if (head->stage != kNone) {
+    absl::StrAppend(&message, " (stage ", head->stage);
+    if (head->micro_batch != kNone) {
+      absl::StrAppend(&message, ", micro-batch ", head->micro_batch);
+    }
+    absl::StrAppend(&message, ")");
+  }
+  absl::StrAppend(&message, " has been at the head of the queue for ",
+                  absl::FormatDuration(head->age), ", command_deadline is ",
+                  absl::FormatDuration(limit), ": it ",
+                  waits_for.empty() ? std::string("computes")
+                                    : absl::StrCat("waits for ", waits_for));
+  const absl::Status failure = absl::DeadlineExceededError(message);
+  Fail(failure, waits_for.empty() ? "COMMAND_TIMEOUT" : "TRANSPORT_TIMEOUT",
+       head->waits_for);
+  transport_->Abort(failure);
+  return limit;
+}
+
+ExecutorStatus Executor::status() const {
+  ExecutorStatus status;
+  status.head = board_.head();
+  if (status.head.has_value()) status.waiting_for = WaitsFor(*status.head);
+  status.progress = board_.progress();
+  status.activation_bytes = board_.activation_bytes();
+  MutexLock lock(&mutex_);
+  status.applied_step = applied_step_;
+  status.queued = work_.size();
+  status.at_barrier = at_barrier_;
+  status.stopped = stopped_;
+  status.peak_activation_bytes = peak_activation_bytes_;
+  return status;
+}
+
+}  // namespace penstock::server::executor

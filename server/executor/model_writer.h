@@ -1,0 +1,35 @@
+// How END leaves the trained model: the seam to server/checkpoint.
+#ifndef PENSTOCK_SERVER_EXECUTOR_MODEL_WRITER_H_
+#define PENSTOCK_SERVER_EXECUTOR_MODEL_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/coordination_service.pb.h"
+#include "server/device/device.h"
+#include "server/model/parameters.h"
+
+namespace penstock::server::executor {
+
+// Thread-compatible: confined to the engine thread.
+class ModelWriter {
+ public:
+  virtual ~ModelWriter() = default;
+
+  struct Shard {
+    int64_t bytes = 0;
+    std::vector<std::string> tensors;  // Names, as in the file.
+  };
+  // Writes the owned parameters' current values to
+  // end.model_directory() / end.shard_file(); durable on return. `stream` is
+  // the one that the parameters are used on. Blocks.
+  virtual absl::StatusOr<Shard> Write(const v1::End& end,
+                                      const model::ParameterStore& parameters,
+                                      device::Stream& stream) = 0;
+};
+
+}  // namespace penstock::server::executor
+
+#endif  // PENSTOCK_SERVER_EXECUTOR_MODEL_WRITER_H_

@@ -1,0 +1,58 @@
+// Assignments and commands for tests: what a coordinator sends for a lowered
+// schedule, without planner and dispatcher.
+#ifndef PENSTOCK_TESTS_SERVER_EXECUTOR_ASSIGNMENTS_H_
+#define PENSTOCK_TESTS_SERVER_EXECUTOR_ASSIGNMENTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "coordinator/schedule/lowered_program.h"
+#include "penstock/v1/coordination_service.pb.h"
+#include "server/model/model_config.h"
+
+namespace penstock::testing {
+
+// gpt2, small enough for thousands of steps a minute.
+server::model::ModelConfig TinyModel();
+
+v1::ModelConfig EncodeModel(const server::model::ModelConfig& model);
+v1::OptimizerConfig AdamwSettings();
+
+struct AssignmentOptions {
+  server::model::ModelConfig model;
+  v1::OptimizerConfig optimizer = AdamwSettings();
+  int64_t micro_batch = 1;
+  int64_t sequence_length = 8;
+  uint64_t seed = 1;
+  bool full_recompute = false;
+  int64_t command_deadline_ms = 60'000;
+};
+
+// One a rank. Layers are cut as evenly as can be; peers are "stage-<rank>".
+std::vector<v1::Assignment> Assignments(
+    const coordinator::schedule::LoweredProgram& program,
+    const AssignmentOptions& options);
+
+// A step's TRAIN commands of one rank.
+v1::StepCommands TrainCommands(
+    const coordinator::schedule::LoweredProgram& program, int rank,
+    int64_t step);
+// Forwards of `micro_batches`, one stage after the other.
+v1::StepCommands EvaluateCommands(
+    const coordinator::schedule::LoweredProgram& program, int rank,
+    int64_t step, int micro_batches);
+
+// A generated schedule, lowered; CHECKs that it works.
+struct ScheduleOptions {
+  std::string name = "1f1b";
+  int ranks = 1;
+  int micro_batches = 1;
+  bool tied = true;
+  int send_buffers = 1;
+};
+coordinator::schedule::LoweredProgram LowerNamed(
+    const ScheduleOptions& options);
+
+}  // namespace penstock::testing
+
+#endif  // PENSTOCK_TESTS_SERVER_EXECUTOR_ASSIGNMENTS_H_
