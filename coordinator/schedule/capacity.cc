@@ -195,7 +195,8 @@ class CapacitySearch {
       if (edge.lands_in_stash) {
         StageSlots& stage = program_.stages[edge.target_stage];
         stage.slots =
-            own_slots_[edge.target_stage] + std::min(needs_[e], bound);
+            std::min(program_.micro_batches, own_slots_[edge.target_stage] +
+                                                 std::min(needs_[e], bound));
         edge.capacity = stage.slots;
       } else {
         edge.capacity = std::max(1, std::min(needs_[e], bound));
