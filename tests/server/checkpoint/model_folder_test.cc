@@ -1,0 +1,353 @@
+// Model folders, written and read: single file and shards, old and bare names,
+// f16 and bf16, and one clear error for each way in which a folder is wrong.
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/checkpoint/file.h"
+#include "server/checkpoint/model_folder_reader.h"
+#include "server/checkpoint/model_index.h"
+#include "server/checkpoint/safetensors_file.h"
+#include "server/checkpoint/safetensors_writer.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::server::checkpoint {
+namespace {
+
+using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::string_view kSuffix = ".tmp-1-1-test";
+
+// A tensor of a file that a test writes by hand.
+struct RawTensor {
+  std::string name;
+  std::string dtype;
+  std::vector<int64_t> shape;
+  std::string data;
+};
+
+std::string F32Data(const std::vector<float>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()),
+                     values.size() * sizeof(float));
+}
+
+std::string HalfData(const std::vector<uint16_t>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()),
+                     values.size() * sizeof(uint16_t));
+}
+
+class ModelFolderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "penstock-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    options_ = {.folder = folder_,
+                .expected = {{"transformer.wte.weight", {3, 2}},
+                             {"transformer.h.0.ln_1.weight", {2}}},
+                .prefix = "transformer.",
+                .tied_head_source = "transformer.wte.weight"};
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(absl::string_view name) const {
+    return absl::StrCat(folder_, "/", name);
+  }
+
+  void WriteText(absl::string_view name, absl::string_view text) {
+    ASSERT_OK(WriteTextFile({.path = Path(name),
+                             .text = text,
+                             .temporary_suffix = std::string(kSuffix)}));
+  }
+
+  void WriteRaw(absl::string_view name, const std::vector<RawTensor>& tensors) {
+    std::string json = "{", data;
+    for (const RawTensor& tensor : tensors) {
+      absl::StrAppend(&json, json.size() > 1 ? "," : "", "\"", tensor.name,
+                      "\":{\"dtype\":\"", tensor.dtype, "\",\"shape\":[");
+      for (size_t i = 0; i < tensor.shape.size(); ++i) {
+        absl::StrAppend(&json, i > 0 ? "," : "", tensor.shape[i]);
+      }
+      absl::StrAppend(&json, "],\"data_offsets\":[", data.size(), ",",
+                      data.size() + tensor.data.size(), "]}");
+      data += tensor.data;
+    }
+    json += "}";
+    std::string length(8, '\0');
+    const uint64_t bytes = json.size();
+    std::memcpy(length.data(), &bytes, 8);
+    WriteText(name, length + json + data);
+  }
+
+  std::vector<float> ReadAll(const ModelFolderReader& reader,
+                             const std::string& name, size_t elements) {
+    std::vector<float> values(elements);
+    EXPECT_OK(reader.Read(name, absl::MakeSpan(values)));
+    return values;
+  }
+
+  const RawTensor embedding_ = {
+      "transformer.wte.weight", "F32", {3, 2}, F32Data({1, 2, 3, 4, 5, 6})};
+  const RawTensor norm_ = {
+      "transformer.h.0.ln_1.weight", "F32", {2}, F32Data({7, 8})};
+  std::string folder_;
+  ModelFolderReader::Options options_;
+};
+
+TEST_F(ModelFolderTest, ReadsOneFile) {
+  WriteRaw(kModelFile, {norm_, embedding_});
+  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+  EXPECT_THAT(ReadAll(reader, "transformer.wte.weight", 6),
+              ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(ReadAll(reader, "transformer.h.0.ln_1.weight", 2),
+              ElementsAre(7, 8));
+}
+
+TEST_F(ModelFolderTest, ReadsShards) {
+  WriteRaw(ShardFile(0, 2), {embedding_});
+  WriteRaw(ShardFile(1, 2), {norm_});
+  WriteText(kModelIndexFile,
+            FormatModelIndex({.shards = {{embedding_.name, ShardFile(0, 2)},
+                                         {norm_.name, ShardFile(1, 2)}},
+                              .total_bytes = 32}));
+  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+  EXPECT_THAT(ReadAll(reader, "transformer.h.0.ln_1.weight", 2),
+              ElementsAre(7, 8));
+  EXPECT_THAT(reader.paths(),
+              ElementsAre(Path("model-00001-of-00002.safetensors"),
+                          Path("model-00002-of-00002.safetensors")));
+}
+
+TEST_F(ModelFolderTest, ConvertsHalfPrecisionToF32) {
+  // 1, -2, 2^-24 (the smallest denormal), 65504, infinity, 0.333...
+  WriteRaw(kModelFile,
+           {{"transformer.wte.weight",
+             "F16",
+             {3, 2},
+             HalfData({0x3C00, 0xC000, 0x0001, 0x7BFF, 0x7C00, 0x3555})},
+            {"transformer.h.0.ln_1.weight",
+             "BF16",
+             {2},
+             HalfData({0x3F80, 0xC2F7})}});
+  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+  EXPECT_THAT(
+      ReadAll(reader, "transformer.wte.weight", 6),
+      ElementsAre(1.0f, -2.0f, 0x1p-24f, 65504.0f,
+                  std::numeric_limits<float>::infinity(), 0.333251953125f));
+  EXPECT_THAT(ReadAll(reader, "transformer.h.0.ln_1.weight", 2),
+              ElementsAre(1.0f, -123.5f));
+}
+
+TEST_F(ModelFolderTest, AcceptsBareNamesAndIgnoresWhatIsNoParameter) {
+  RawTensor bare_embedding = embedding_, bare_norm = norm_;
+  bare_embedding.name = "wte.weight";
+  bare_norm.name = "h.0.ln_1.weight";
+  WriteRaw(kModelFile, {bare_embedding,
+                        bare_norm,
+                        {"h.0.attn.bias", "U8", {2}, "xx"},
+                        {"h.0.attn.masked_bias", "F32", {}, F32Data({-1e4})},
+                        {"h.0.rotary_emb.inv_freq", "F32", {0}, ""}});
+  WriteText("pytorch_model.bin", "not looked at");
+  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+  EXPECT_THAT(ReadAll(reader, "transformer.wte.weight", 6),
+              ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST_F(ModelFolderTest, AcceptsATiedHeadThatEqualsTheEmbedding) {
+  RawTensor head = embedding_;
+  head.name = "lm_head.weight";
+  WriteRaw(kModelFile, {embedding_, norm_, head});
+  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+  EXPECT_OK(reader.CheckTiedHead());
+}
+
+TEST_F(ModelFolderTest, RefusesATiedHeadThatDiffers) {
+  RawTensor head = embedding_;
+  head.name = "lm_head.weight";
+  head.data = F32Data({1, 2, 3, 4, 5, 7});
+  WriteRaw(kModelFile, {embedding_, norm_, head});
+  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+  EXPECT_THAT(reader.CheckTiedHead(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("lm_head.weight"),
+                             HasSubstr("transformer.wte.weight"))));
+}
+
+TEST_F(ModelFolderTest, RefusesAHeadWhereTheModelIsUntiedAndNotExpected) {
+  RawTensor head = embedding_;
+  head.name = "lm_head.weight";
+  WriteRaw(kModelFile, {embedding_, norm_, head});
+  options_.tied_head_source.clear();
+  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("lm_head.weight is not used")));
+}
+
+TEST_F(ModelFolderTest, NamesFileAndTensorOfEveryFault) {
+  const auto open = [&](const std::vector<RawTensor>& tensors) {
+    WriteRaw(kModelFile, tensors);
+    return ModelFolderReader::Open(options_).status();
+  };
+  const auto invalid = [&](const std::string& text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument,
+                    AllOf(HasSubstr(Path(kModelFile)), HasSubstr(text)));
+  };
+  EXPECT_THAT(open({embedding_}),
+              invalid("transformer.h.0.ln_1.weight of shape [2] is missing"));
+  EXPECT_THAT(
+      open({embedding_, norm_, {"extra.weight", "F32", {1}, F32Data({1})}}),
+      invalid("tensor extra.weight is not used"));
+  EXPECT_THAT(
+      open({embedding_,
+            {"transformer.h.0.ln_1.weight", "F32", {3}, F32Data({1, 2, 3})}}),
+      invalid("h.0.ln_1.weight has shape [3], the model needs [2]"));
+  EXPECT_THAT(
+      open({embedding_,
+            {"transformer.h.0.ln_1.weight", "I32", {2}, F32Data({1, 2})}}),
+      invalid("has dtype I32, must be F32, F16 or BF16"));
+  EXPECT_THAT(
+      open({embedding_, norm_, {"h.0.ln_1.weight", "F32", {2}, norm_.data}}),
+      invalid("is there twice"));
+}
+
+TEST_F(ModelFolderTest, RefusesATruncatedFileAtEveryLength) {
+  WriteRaw(kModelFile, {embedding_, norm_});
+  ASSERT_OK_AND_ASSIGN(const std::string whole,
+                       ReadTextFile(Path(kModelFile), 1 << 20));
+  for (size_t size = 0; size < whole.size(); ++size) {
+    WriteText(kModelFile, whole.substr(0, size));
+    EXPECT_THAT(ModelFolderReader::Open(options_).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(Path(kModelFile))))
+        << size;
+  }
+}
+
+TEST_F(ModelFolderTest, SaysWhenAFolderHasNoSafetensors) {
+  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(folder_)));
+}
+
+TEST_F(ModelFolderTest, RefusesAnIndexThatPointsOutOfTheFolder) {
+  for (const char* file : {"../x.safetensors", "/etc/x.safetensors",
+                           ".safetensors", "pytorch_model.bin", ""}) {
+    WriteText(kModelIndexFile,
+              absl::StrCat("{\"weight_map\": {\"a\": \"", file, "\"}}"));
+    EXPECT_THAT(
+        ModelFolderReader::Open(options_).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr(Path(kModelIndexFile)), HasSubstr("\"a\""))))
+        << file;
+  }
+}
+
+TEST_F(ModelFolderTest, RefusesAnIndexThatItsShardsDoNotBearOut) {
+  WriteRaw(ShardFile(0, 1), {embedding_, norm_});
+  std::filesystem::rename(Path(kModelFile),
+                          Path("model-00001-of-00002.safetensors"));
+  WriteText(kModelIndexFile,
+            R"({"weight_map": {"a": "model-00001-of-00002.safetensors"}})");
+  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("tensor a is missing")));
+  WriteText(kModelIndexFile,
+            R"({"weight_map": {"a": "model-00002-of-00002.safetensors"}})");
+  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("model-00002-of-00002.safetensors")));
+  for (const char* text : {"", "[]", "{}", R"({"weight_map": []})",
+                           R"({"weight_map": {"a": 1}})"}) {
+    WriteText(kModelIndexFile, text);
+    EXPECT_THAT(ModelFolderReader::Open(options_).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << text;
+  }
+}
+
+TEST_F(ModelFolderTest, AFolderInPlaceOfTheFileIsAnError) {
+  std::filesystem::create_directory(Path(kModelFile));
+  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("not a regular file")));
+}
+
+TEST_F(ModelFolderTest, WhatIsWrittenIsReadBack) {
+  ASSERT_OK_AND_ASSIGN(
+      SafetensorsWriter writer,
+      SafetensorsWriter::Create(
+          {.path = Path(kModelFile),
+           .temporary_suffix = std::string(kSuffix),
+           .tensors = {{embedding_.name, {3, 2}}, {norm_.name, {2}}}}));
+  ASSERT_OK(writer.Append(embedding_.name, {1, 2, 3, 4, 5, 6}));
+  EXPECT_FALSE(std::filesystem::exists(Path(kModelFile)));
+  ASSERT_OK(writer.Append(norm_.name, {7, 8}));
+  ASSERT_OK(writer.Close());
+
+  EXPECT_FALSE(
+      std::filesystem::exists(Path(absl::StrCat(kModelFile, kSuffix))));
+  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+  EXPECT_THAT(ReadAll(reader, embedding_.name, 6),
+              ElementsAre(1, 2, 3, 4, 5, 6));
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       SafetensorsFile::Open(Path(kModelFile)));
+  EXPECT_EQ(file.header().metadata.at("format"), "pt");
+}
+
+TEST_F(ModelFolderTest, AnUnfinishedFileNeverGetsItsName) {
+  {
+    ASSERT_OK_AND_ASSIGN(
+        SafetensorsWriter writer,
+        SafetensorsWriter::Create({.path = Path(kModelFile),
+                                   .temporary_suffix = std::string(kSuffix),
+                                   .tensors = {{norm_.name, {2}}}}));
+    EXPECT_THAT(writer.Append(norm_.name, {7}),
+                StatusIs(absl::StatusCode::kInternal));
+    EXPECT_THAT(writer.Append("other", {7, 8}),
+                StatusIs(absl::StatusCode::kInternal));
+    EXPECT_THAT(writer.Close(), StatusIs(absl::StatusCode::kInternal));
+  }
+  EXPECT_FALSE(std::filesystem::exists(Path(kModelFile)));
+}
+
+TEST_F(ModelFolderTest, WritingIntoAMissingFolderNamesThePath) {
+  EXPECT_THAT(
+      SafetensorsWriter::Create({.path = Path("none/model.safetensors"),
+                                 .temporary_suffix = std::string(kSuffix)})
+          .status(),
+      StatusIs(absl::StatusCode::kNotFound,
+               HasSubstr(Path("none/model.safetensors"))));
+}
+
+TEST(SafetensorsWriterTest, DataBeginAtAMultipleOfEight) {
+  for (const char* name : {"a", "ab", "abc", "abcd", "abcde", "abcdefgh"}) {
+    EXPECT_EQ(FormatSafetensorsHeader({{{name, {1}}}}).size() % 8, 0) << name;
+  }
+}
+
+TEST(ModelIndexTest, RoundTripsAndNamesShardsAsHuggingFaceDoes) {
+  const ModelIndex index{
+      .shards = {{"a", ShardFile(0, 12)}, {"b", ShardFile(11, 12)}},
+      .total_bytes = 40};
+  EXPECT_EQ(ShardFile(11, 12), "model-00012-of-00012.safetensors");
+  EXPECT_EQ(ShardFile(0, 1), "model.safetensors");
+  ASSERT_OK_AND_ASSIGN(const ModelIndex read,
+                       ParseModelIndex(FormatModelIndex(index)));
+  EXPECT_EQ(read.shards, index.shards);
+  EXPECT_EQ(read.total_bytes, 40);
+}
+
+}  // namespace
+}  // namespace penstock::server::checkpoint
