@@ -36,7 +36,13 @@ class AsyncDevice final : public Device {
                                          options_.seed * 1000 + streams_++);
   }
   absl::StatusOr<std::unique_ptr<Event>> CreateEvent() override {
-    return std::make_unique<AsyncEvent>();
+    std::function<bool(int)> drops_await;
+    if (options_.drops_await) {
+      drops_await = [this, event = events_++](int await) {
+        return options_.drops_await(event, await);
+      };
+    }
+    return std::make_unique<AsyncEvent>(std::move(drops_await));
   }
   void CopyToDevice(Stream& stream, std::byte* device, const std::byte* host,
                     int64_t bytes) override {
@@ -61,6 +67,7 @@ class AsyncDevice final : public Device {
   const std::unique_ptr<Stream> inline_stream_;
   AsyncOps ops_;
   std::atomic<uint32_t> streams_{0};
+  std::atomic<int> events_{0};
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #ifndef PENSTOCK_TESTS_FAKES_ASYNC_DEVICE_ASYNC_DEVICE_H_
 #define PENSTOCK_TESTS_FAKES_ASYNC_DEVICE_ASYNC_DEVICE_H_
 
+#include <functional>
 #include <memory>
 
 #include "absl/time/time.h"
@@ -29,6 +30,10 @@ struct AsyncDeviceOptions {
   // Of the delays, which are kRandom's modelled run time of the work.
   uint32_t seed = 1;
   absl::Duration longest_delay = absl::Microseconds(100);
+  // A fault: when it says so, the host's Await() of an event returns at once,
+  // as if the caller had left it out. Events are numbered as they are created,
+  // awaits of each from 0. Empty: never. Called by whoever awaits.
+  std::function<bool(int event, int await)> drops_await;
 };
 
 // `wrapped` is an inline device (reference, cpu); the bits are its bits.

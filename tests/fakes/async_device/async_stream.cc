@@ -85,6 +85,7 @@ bool AsyncEvent::Done() const {
 }
 
 absl::Status AsyncEvent::Await(absl::Time deadline) const {
+  if (drops_await_ && drops_await_(awaits_++)) return absl::OkStatus();
   Demand(*state_);
   int64_t record = 0;
   {

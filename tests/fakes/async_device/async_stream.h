@@ -2,11 +2,13 @@
 #ifndef PENSTOCK_TESTS_FAKES_ASYNC_DEVICE_ASYNC_STREAM_H_
 #define PENSTOCK_TESTS_FAKES_ASYNC_DEVICE_ASYNC_STREAM_H_
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -57,6 +59,10 @@ class StreamQueue {
 // Thread-safe.
 class AsyncEvent final : public server::device::Event {
  public:
+  // `drops_await` gets the number of the host's await; may be empty.
+  explicit AsyncEvent(std::function<bool(int await)> drops_await)
+      : drops_await_(std::move(drops_await)) {}
+
   bool Done() const override;
   absl::Status Await(absl::Time deadline) const override;
 
@@ -67,6 +73,8 @@ class AsyncEvent final : public server::device::Event {
   friend class AsyncStream;
   struct State;
 
+  const std::function<bool(int await)> drops_await_;
+  mutable std::atomic<int> awaits_{0};
   std::shared_ptr<State> state_ = std::make_shared<State>();
 
   // Shared by the event, pending records and waits: all may outlive the event.
