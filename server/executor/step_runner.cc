@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/log/log.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::server::executor {
@@ -100,6 +101,7 @@ absl::StatusOr<v1::StepReport> StepRunner::Train(const Program& program,
     *report.add_losses() = losses_->Sum(m);
   }
   const std::vector<v1::OpTiming> timings = deps_.board->TakeTimings();
+  CHECK(!timings.empty()) << "the stream has not run the step";
   const int64_t start = timings.front().start_ns();
   const int64_t busy = Busy(timings);
   busy_ns_ += busy;
