@@ -1,0 +1,195 @@
+#include "coordinator/planner/memory_model.h"
+
+#include <algorithm>
+
+#include "common/log/log.h"
+#include "coordinator/planner/parameter_sizes.h"
+
+namespace penstock::coordinator::planner {
+namespace {
+
+using schedule::EdgeKind;
+using schedule::LoweredStep;
+using schedule::Op;
+using schedule::StepKind;
+
+constexpr int64_t kWord = 4, kLong = 8;
+constexpr int64_t kUpdateScalars = 4;
+
+int StateTensors(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::kAdamW:
+      return 2;
+    case Optimizer::kSgd:
+      return 0;
+    case Optimizer::kSgdMomentum:
+      return 1;
+  }
+  CHECK(false) << "unknown optimizer";
+  return 0;
+}
+
+// Sums over the groups that a rank holds.
+struct ParameterBytes {
+  int64_t version = 0;  // Weights once.
+  int64_t gradients = 0;
+  int64_t packed = 0;
+  int64_t owned = 0;  // Canonical parameters.
+
+  void Add(const ParameterGroup& group, const PackedBytes& packed_bytes,
+           int64_t times) {
+    const int64_t bytes = Aligned(group.elements * kWord);
+    version += times * bytes;
+    gradients += times * bytes;
+    owned += times * group.tensors;
+    AddPacked(group, packed_bytes, times);
+  }
+  void AddPacked(const ParameterGroup& group, const PackedBytes& packed_bytes,
+                 int64_t times) {
+    if (group.in == 0 || packed_bytes == nullptr) return;
+    packed += times * Aligned(packed_bytes(group.in, group.out));
+  }
+};
+
+ParameterBytes CountBytes(const MemoryRequest& request,
+                          absl::Span<const int> stages) {
+  const ModelShape& model = request.model;
+  ParameterBytes bytes;
+  bool embedding = false, head = false;
+  int64_t blocks = 0;
+  for (const int stage : stages) {
+    embedding |= request.stages[stage].embedding;
+    head |= request.stages[stage].head;
+    blocks += request.stages[stage].blocks();
+  }
+  if (embedding) {
+    for (const ParameterGroup& group : EmbeddingGroups(model)) {
+      bytes.Add(group, request.packed_bytes, 1);
+    }
+  }
+  for (const ParameterGroup& group : BlockGroups(model)) {
+    bytes.Add(group, request.packed_bytes, blocks);
+  }
+  if (head) {
+    std::vector<ParameterGroup> groups = HeadGroups(model);
+    const ParameterGroup projection = groups.back();
+    groups.pop_back();
+    for (const ParameterGroup& group : groups) {
+      bytes.Add(group, request.packed_bytes, 1);
+    }
+    if (model.tied && embedding) {
+      bytes.AddPacked(projection, request.packed_bytes, 1);
+    } else {
+      bytes.Add(projection, request.packed_bytes, 1);
+      if (model.tied) bytes.owned -= projection.tensors;  // A copy.
+    }
+  }
+  // The head's gradient of a tied embedding comes to the embedding's rank.
+  if (model.tied && embedding) {
+    bytes.gradients += Aligned(model.vocab * model.width * kWord);
+  }
+  return bytes;
+}
+
+// What is in flight while the rank runs its order.
+void CountActivations(const schedule::LoweredProgram& program, int rank,
+                      const std::vector<ChunkMemory>& chunks,
+                      RankMemory& memory) {
+  int in_flight = 0;
+  int64_t bytes = 0;
+  for (const LoweredStep& step : program.steps[rank]) {
+    if (step.kind != StepKind::kCompute) continue;
+    const ChunkMemory& chunk = chunks[step.command.stage];
+    if (step.command.op == Op::kForward) {
+      memory.peak_in_flight = std::max(memory.peak_in_flight, ++in_flight);
+      bytes += chunk.slot;
+    } else if (step.command.op == Op::kBackwardInput) {
+      bytes += chunk.held;
+    }
+    memory.peak_activation_bytes =
+        std::max(memory.peak_activation_bytes, bytes);
+    if (!step.releases_stash()) continue;
+    --in_flight;
+    bytes -= chunk.slot;
+    if (step.command.op == Op::kBackwardWeight) bytes -= chunk.held;
+  }
+}
+
+}  // namespace
+
+RankMemory PredictFixed(const MemoryRequest& request,
+                        absl::Span<const int> stages) {
+  const ParameterBytes bytes = CountBytes(request, stages);
+  RankMemory memory;
+  memory.parameters = 2 * bytes.version + bytes.packed +
+                      Aligned(kUpdateScalars * kWord) +
+                      Aligned(bytes.owned * kLong);
+  memory.gradients = bytes.gradients;
+  memory.optimizer = 2 * StateTensors(request.optimizer) * bytes.version;
+  int64_t constants = 0;
+  for (const int stage : stages) {
+    const StageLayers& layers = request.stages[stage];
+    const ChunkMemory chunk = PredictChunk(request.model, request.batch, layers,
+                                           request.full_recompute);
+    memory.workspace = std::max(memory.workspace, chunk.workspace);
+    constants += chunk.constants;
+    if (layers.head) {
+      // Loss and valid tokens of each sequence of a step.
+      constants +=
+          request.micro_batches * request.batch.micro_batch * 2 * kLong;
+    }
+  }
+  memory.workspace += constants;
+  return memory;
+}
+
+int HeldSlots(const schedule::LoweredProgram& program, int stage) {
+  int held = 0, most = 0;
+  for (const LoweredStep& step :
+       program.steps[program.placement.rank_of(stage)]) {
+    if (step.kind != StepKind::kCompute || step.command.stage != stage) {
+      continue;
+    }
+    if (step.command.op == Op::kBackwardInput) most = std::max(most, ++held);
+    if (step.command.op == Op::kBackwardWeight) --held;
+  }
+  return most;
+}
+
+std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
+                                      const schedule::LoweredProgram& program) {
+  std::vector<ChunkMemory> chunks;
+  for (const StageLayers& layers : request.stages) {
+    chunks.push_back(PredictChunk(request.model, request.batch, layers,
+                                  request.full_recompute));
+  }
+  std::vector<RankMemory> ranks;
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    const std::vector<int> stages =
+        schedule::StagesOfRank(program.placement, rank);
+    RankMemory memory = PredictFixed(request, stages);
+    for (const int stage : stages) {
+      const ChunkMemory& chunk = chunks[stage];
+      memory.activation_slots += program.stages[stage].slots * chunk.slot +
+                                 HeldSlots(program, stage) * chunk.held;
+      memory.transfer_slots +=
+          program.stages[stage].local_gradient_slots * chunk.boundary;
+    }
+    for (const schedule::Edge& edge : program.edges) {
+      const int64_t boundary = chunks[edge.source_stage].boundary;
+      const bool tied = edge.kind == EdgeKind::kTiedGradient ||
+                        edge.kind == EdgeKind::kTiedSum;
+      if (edge.source_rank == rank && !tied) {
+        memory.transfer_slots += edge.send_buffers * boundary;
+      }
+      if (edge.target_rank == rank && edge.kind == EdgeKind::kGradient) {
+        memory.transfer_slots += edge.capacity * boundary;
+      }
+    }
+    CountActivations(program, rank, chunks, memory);
+    ranks.push_back(memory);
+  }
+  return ranks;
+}
+
+}  // namespace penstock::coordinator::planner

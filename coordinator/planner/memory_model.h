@@ -1,0 +1,73 @@
+// Bytes of one rank, to the byte, from shapes and the lowered program: what the
+// stage daemon will allocate (DESIGN promise 4).
+//
+//   parameters        weights in two versions, packed matrices, step scalars
+//   gradients         one a parameter; a tied embedding has a second one
+//   optimizer         its state in two versions
+//   activation_slots  slots x slot bytes, held places, of all chunks
+//   transfer_slots    gradient slots, send buffers, local gradients
+//   workspace         the largest chunk's, rotary tables, losses
+#ifndef PENSTOCK_COORDINATOR_PLANNER_MEMORY_MODEL_H_
+#define PENSTOCK_COORDINATOR_PLANNER_MEMORY_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "coordinator/planner/chunk_memory.h"
+#include "coordinator/planner/model_shape.h"
+#include "coordinator/schedule/costs.h"
+#include "coordinator/schedule/lowered_program.h"
+
+namespace penstock::coordinator::planner {
+
+enum class Optimizer { kAdamW, kSgd, kSgdMomentum };
+
+// Bytes of the packed form of a weight matrix (in, out) on the job's device;
+// null: nothing is packed.
+using PackedBytes = std::function<int64_t(int64_t in, int64_t out)>;
+
+struct RankMemory {
+  int64_t parameters = 0;
+  int64_t gradients = 0;
+  int64_t optimizer = 0;
+  int64_t activation_slots = 0;
+  int64_t workspace = 0;
+  int64_t transfer_slots = 0;
+  // Of activation_slots: what is in flight at once in a step.
+  int64_t peak_activation_bytes = 0;
+  int peak_in_flight = 0;
+
+  // What does not depend on the schedule.
+  int64_t fixed() const {
+    return parameters + gradients + optimizer + workspace;
+  }
+  int64_t total() const { return fixed() + activation_slots + transfer_slots; }
+};
+
+struct MemoryRequest {
+  ModelShape model;
+  BatchShape batch;
+  int micro_batches = 1;
+  bool full_recompute = false;
+  Optimizer optimizer = Optimizer::kAdamW;
+  PackedBytes packed_bytes;
+  std::vector<StageLayers> stages;  // By virtual stage.
+};
+
+// The fields of fixed() for a rank with these stages.
+RankMemory PredictFixed(const MemoryRequest& request,
+                        absl::Span<const int> stages);
+
+// Everything, for each rank of the program.
+std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
+                                      const schedule::LoweredProgram& program);
+
+// Places between a split I and its W that `stage` needs, taken in turn: the
+// most that one order of its rank has at once; 0 without I and W.
+int HeldSlots(const schedule::LoweredProgram& program, int stage);
+
+}  // namespace penstock::coordinator::planner
+
+#endif  // PENSTOCK_COORDINATOR_PLANNER_MEMORY_MODEL_H_

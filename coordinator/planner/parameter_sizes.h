@@ -1,0 +1,34 @@
+// The parameters of a model, as the planner counts them: how many elements and
+// in which groups, from shapes alone. Names and meaning are the stages' affair;
+// tests/integration/memory_prediction_test.cc holds both against each other.
+#ifndef PENSTOCK_COORDINATOR_PLANNER_PARAMETER_SIZES_H_
+#define PENSTOCK_COORDINATOR_PLANNER_PARAMETER_SIZES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "coordinator/planner/model_shape.h"
+
+namespace penstock::coordinator::planner {
+
+// Tensors that a layer uses as one and that lie together: llama's q, k, v.
+struct ParameterGroup {
+  int tensors = 1;       // Canonical parameters in it.
+  int64_t elements = 0;  // Of all of them.
+  // A matrix of products (in, out); 0: a vector or a table.
+  int64_t in = 0;
+  int64_t out = 0;
+};
+
+std::vector<ParameterGroup> EmbeddingGroups(const ModelShape& model);
+std::vector<ParameterGroup> BlockGroups(const ModelShape& model);
+// The projection is last; where it is tied its tensor is the embedding's.
+std::vector<ParameterGroup> HeadGroups(const ModelShape& model);
+
+// Canonical parameters of the model, the tied head counted once.
+int64_t CountParameters(const ModelShape& model);
+int64_t CountElements(const ModelShape& model);
+
+}  // namespace penstock::coordinator::planner
+
+#endif  // PENSTOCK_COORDINATOR_PLANNER_PARAMETER_SIZES_H_

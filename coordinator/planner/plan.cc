@@ -1,0 +1,168 @@
+#include "coordinator/planner/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/error_details.h"
+#include "common/status/status_macros.h"
+#include "coordinator/planner/costs.h"
+#include "coordinator/planner/partitioner.h"
+#include "coordinator/planner/refusal.h"
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/verifier.h"
+
+namespace penstock::coordinator::planner {
+namespace {
+
+// What the schedule room says, at the key that is to blame.
+absl::Status Blame(const absl::Status& status) {
+  if (status.code() == absl::StatusCode::kResourceExhausted) {
+    return WithKeyPath(common::status::WithReason(status, "OUT_OF_MEMORY"),
+                       "pipeline.memory_limit");
+  }
+  return WithKeyPath(status, "pipeline.schedule");
+}
+
+// Plans are made in memory and a step's commands fit in one message.
+constexpr int64_t kMostMicroBatches = 32768;
+constexpr int64_t kMostForwards = int64_t{1} << 22;
+
+absl::Status CheckSize(const PlanRequest& request) {
+  const int64_t stages = int64_t{request.ranks} * request.chunks;
+  if (request.micro_batches <= kMostMicroBatches &&
+      stages * request.micro_batches <= kMostForwards) {
+    return absl::OkStatus();
+  }
+  return Refuse("batch.micro_batch",
+                absl::StrCat(request.micro_batches, " micro-batches a step on ",
+                             stages, " virtual stages; at most ",
+                             kMostMicroBatches, ", and ", kMostForwards,
+                             " forwards a step, are planned; use larger "
+                             "micro-batches"));
+}
+
+std::optional<int64_t> Limit(const PlanRequest& request) {
+  if (!request.memory_limit.has_value()) return request.device_memory;
+  if (!request.device_memory.has_value()) return request.memory_limit;
+  return std::min(*request.memory_limit, *request.device_memory);
+}
+
+absl::Status TooMuch(int rank, int64_t needed, int64_t limit,
+                     absl::string_view what) {
+  return RefuseMemory(
+      "pipeline.memory_limit",
+      absl::StrCat("stage ", rank, " needs ", needed, " bytes ", what, ", ",
+                   needed - limit, " more than its limit of ", limit,
+                   "; use more stages, a smaller micro_batch, or recompute: "
+                   "full"));
+}
+
+// What is left of the limit on each rank for slots and buffers, in the words
+// of the schedule room. It knows one size of an activation slot for all stages
+// and counts send buffers with it: the largest stage's is taken, and what that
+// adds to each send buffer is given back.
+absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
+                                            const schedule::Placement& ranks,
+                                            int64_t limit) {
+  schedule::Memory memory;
+  int64_t largest = 0, boundary = 0;
+  for (const StageLayers& layers : request.stages) {
+    const ChunkMemory chunk = PredictChunk(request.model, request.batch, layers,
+                                           request.full_recompute);
+    memory.stages.push_back({.held_until_input = chunk.slot,
+                             .held_until_weight = chunk.slot + chunk.held});
+    largest = std::max(largest, chunk.slot);
+    boundary = chunk.boundary;
+  }
+  memory.slot = {.activation = largest, .gradient = boundary, .tied = 0};
+  for (int rank = 0; rank < ranks.ranks; ++rank) {
+    const std::vector<int> stages = schedule::StagesOfRank(ranks, rank);
+    const int64_t fixed = PredictFixed(request, stages).fixed();
+    if (fixed > limit) {
+      return TooMuch(rank, fixed, limit,
+                     "for parameters, gradients, optimizer state and "
+                     "workspace alone");
+    }
+    int64_t sends = 0;
+    for (const int stage : stages) {
+      sends += stage + 1 < ranks.stages() && !ranks.same_rank(stage, stage + 1);
+    }
+    memory.limits.push_back(limit - fixed + sends * (largest - boundary));
+  }
+  return memory;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<StageLayers>> PlanStages(
+    const PlanRequest& request) {
+  const int stages = request.ranks * request.chunks;
+  const int64_t blocks = request.model.layers;
+  if (request.partition.has_value()) {
+    RETURN_IF_ERROR(CheckPartition(*request.partition, blocks, stages));
+    return LayersOfStages(*request.partition);
+  }
+  const ModelCosts costs =
+      AnalyticCosts(request.model, request.batch, request.full_recompute);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> partition,
+                   BalancedPartition(costs, blocks, stages));
+  return LayersOfStages(partition);
+}
+
+absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
+  RETURN_IF_ERROR(CheckSize(request));
+  Plan plan;
+  ASSIGN_OR_RETURN(plan.stages, PlanStages(request));
+  const ModelCosts costs =
+      AnalyticCosts(request.model, request.batch, request.full_recompute);
+  plan.costs = StageCosts(costs, plan.stages);
+
+  schedule::Schedule order;
+  if (request.given.has_value()) {
+    order = *request.given;
+  } else {
+    absl::StatusOr<schedule::Schedule> made = schedule::Generate(
+        request.schedule, {.ranks = request.ranks,
+                           .chunks = request.chunks,
+                           .micro_batches = request.micro_batches});
+    if (!made.ok()) return Blame(made.status());
+    order = *std::move(made);
+  }
+
+  const MemoryRequest memory = {.model = request.model,
+                                .batch = request.batch,
+                                .micro_batches = request.micro_batches,
+                                .full_recompute = request.full_recompute,
+                                .optimizer = request.optimizer,
+                                .packed_bytes = request.packed_bytes,
+                                .stages = plan.stages};
+  schedule::LoweringOptions options{.tied_embedding = request.model.tied,
+                                    .costs = plan.costs};
+  const std::optional<int64_t> limit = Limit(request);
+  if (limit.has_value()) {
+    ASSIGN_OR_RETURN(options.memory,
+                     SlotMemory(memory, order.placement, *limit));
+  }
+  if (absl::Status verified = schedule::Verify(order, options);
+      !verified.ok()) {
+    return Blame(verified);
+  }
+  absl::StatusOr<schedule::LoweredProgram> program =
+      schedule::Lower(order, options);
+  if (!program.ok()) return Blame(program.status());
+  plan.program = *std::move(program);
+
+  plan.memory = PredictMemory(memory, plan.program);
+  for (int rank = 0; rank < request.ranks && limit.has_value(); ++rank) {
+    if (plan.memory[rank].total() > *limit) {
+      return TooMuch(rank, plan.memory[rank].total(), *limit, "in all");
+    }
+  }
+  ASSIGN_OR_RETURN(plan.predicted,
+                   schedule::Simulate(plan.program, plan.costs));
+  return plan;
+}
+
+}  // namespace penstock::coordinator::planner

@@ -1,0 +1,62 @@
+// The plan of a job: which rank holds which layers, the verified order of
+// commands with its slots and edges, and what it will cost. Pure: the same
+// request gives the same plan.
+#ifndef PENSTOCK_COORDINATOR_PLANNER_PLAN_H_
+#define PENSTOCK_COORDINATOR_PLANNER_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coordinator/planner/memory_model.h"
+#include "coordinator/planner/model_shape.h"
+#include "coordinator/schedule/costs.h"
+#include "coordinator/schedule/lowered_program.h"
+#include "coordinator/schedule/schedule.h"
+#include "coordinator/schedule/simulator.h"
+
+namespace penstock::coordinator::planner {
+
+struct PlanRequest {
+  ModelShape model;
+  BatchShape batch;
+  int ranks = 1;          // K
+  int chunks = 1;         // v
+  int micro_batches = 1;  // M
+  bool full_recompute = false;
+  Optimizer optimizer = Optimizer::kAdamW;
+  // A generator's name, or the order itself.
+  std::string schedule = "1f1b";
+  std::optional<schedule::Schedule> given;
+  // Blocks of each virtual stage; nullopt: balanced.
+  std::optional<std::vector<int64_t>> partition;
+  // Bytes a rank, of the job file and of the device; nullopt: none.
+  std::optional<int64_t> memory_limit;
+  std::optional<int64_t> device_memory;
+  // What the device adds to each weight matrix; see memory_model.h.
+  PackedBytes packed_bytes;
+};
+
+struct Plan {
+  std::vector<StageLayers> stages;   // By virtual stage.
+  schedule::LoweredProgram program;  // Verified.
+  schedule::Costs costs;             // Analytic, in operations.
+  schedule::Simulation predicted;    // With those.
+  std::vector<RankMemory> memory;    // By rank.
+};
+
+// The layers of each virtual stage only: what is needed to check inputs.
+// InvalidArgument as the partitioner says.
+absl::StatusOr<std::vector<StageLayers>> PlanStages(const PlanRequest& request);
+
+// InvalidArgument with a key path (refusal.h): partition, stages, schedule (the
+//   generator's or the verifier's word).
+// ResourceExhausted, reason OUT_OF_MEMORY, at pipeline.memory_limit: names the
+//   rank, what it needs and by how much that is too much.
+absl::StatusOr<Plan> MakePlan(const PlanRequest& request);
+
+}  // namespace penstock::coordinator::planner
+
+#endif  // PENSTOCK_COORDINATOR_PLANNER_PLAN_H_
