@@ -44,9 +44,6 @@
 
 namespace penstock::coordinator::dispatch {
 
-class JobRun;
-class StageLinks;
-
 // Thread-compatible: confined to the coordinator's loop. Every method returns
 // at once and appends to `actions`; a failed call has appended what still must
 // happen.

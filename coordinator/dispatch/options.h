@@ -36,6 +36,8 @@ struct Options {
   // No stage of a running job starts a command or reports for this long.
   // Longer than command_deadline, whose error says more.
   absl::Duration stall_deadline = absl::Seconds(180);
+  // Shards of the trained model written and durable.
+  absl::Duration end_deadline = absl::Minutes(10);
   // A broken session and a broken edge (or a refused monitor port) this close
   // together are one lost stage; a broken edge alone waits this long for a
   // better cause.

@@ -1,0 +1,220 @@
+#include "coordinator/dispatch/assembly.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status/error_details.h"
+#include "coordinator/dispatch/command_stream.h"
+#include "coordinator/dispatch/proto_time.h"
+#include "coordinator/dispatch/spec_messages.h"
+#include "coordinator/planner/parameter_sizes.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+using registry::StageEntry;
+
+std::vector<const StageEntry*> Candidates(const spec::JobSpec& spec,
+                                          const registry::Registry& registry,
+                                          const StageLinks& links,
+                                          const std::string& kind) {
+  std::vector<const StageEntry*> free;
+  for (const StageEntry* stage : registry.List()) {
+    const v1::RegisterStageRequest& registration = stage->registration;
+    const std::string pool =
+        registration.pool().empty() ? "default" : registration.pool();
+    if (stage->state == v1::Stage::STATE_REGISTERED && stage->connected() &&
+        !links.Aborting(stage->name()) && pool == spec.scheduling.pool &&
+        registration.device().kind() == kind) {
+      free.push_back(stage);
+    }
+  }
+  return free;
+}
+
+std::vector<std::string> KindsFor(spec::DeviceKind device) {
+  switch (device) {
+    case spec::DeviceKind::kAuto:
+      return {"cuda", "cpu"};
+    case spec::DeviceKind::kReference:
+      return {"reference"};
+    case spec::DeviceKind::kCpu:
+      return {"cpu"};
+    case spec::DeviceKind::kCuda:
+      return {"cuda"};
+    case spec::DeviceKind::kVirtual:
+      return {"virtual"};
+  }
+  return {};
+}
+
+v1::Chunk ChunkOf(const planner::StageLayers& layers, int stage) {
+  v1::Chunk chunk;
+  chunk.set_stage(stage);
+  chunk.set_first_block(layers.first_block);
+  chunk.set_end_block(layers.end_block);
+  chunk.set_embedding(layers.embedding);
+  chunk.set_head(layers.head);
+  return chunk;
+}
+
+}  // namespace
+
+Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
+                const StageLinks& links) {
+  const size_t ranks = spec.pipeline.stages.value_or(1);
+  Crew crew;
+  for (const std::string& kind : KindsFor(spec.device)) {
+    const std::vector<const StageEntry*> free =
+        Candidates(spec, registry, links, kind);
+    crew = Crew{.device_kind = kind};
+    for (const StageEntry* stage : free) {
+      if (crew.names.size() == ranks) break;
+      crew.names.push_back(stage->name());
+      crew.hosts.push_back(stage->host());
+      crew.data_addresses.push_back(stage->registration.data_address());
+    }
+    if (crew.names.size() == ranks) break;
+  }
+  return crew;
+}
+
+absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew) {
+  const auto ids = [&](const std::string& name) -> const auto& {
+    return registry.Find(name)->registration.numerics_ids();
+  };
+  // Each lists its ids best first, so the first's order is everyone's.
+  for (const std::string& id : ids(crew.names.front())) {
+    const bool common = std::all_of(
+        crew.names.begin(), crew.names.end(), [&](const std::string& name) {
+          return std::find(ids(name).begin(), ids(name).end(), id) !=
+                 ids(name).end();
+        });
+    if (common) {
+      crew.numerics_id = id;
+      return absl::OkStatus();
+    }
+  }
+  std::string each;
+  for (const std::string& name : crew.names) {
+    absl::StrAppend(&each, each.empty() ? "" : "; ", name, " has ",
+                    absl::StrJoin(ids(name), ", "));
+  }
+  return common::status::WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "the stages have no numerics id in common, so their results would "
+          "depend on which stage has which layers: ",
+          each, "; install the same release on all")),
+      "NUMERICS_MISMATCH");
+}
+
+bool ReadsData(const schedule::Placement& placement, int rank) {
+  return placement.rank_of(0) == rank ||
+         placement.rank_of(placement.stages() - 1) == rank;
+}
+
+v1::CheckInputs CheckInputsFor(const NewJob& job, const std::string& job_id,
+                               const std::vector<planner::StageLayers>& stages,
+                               const schedule::Placement& placement, int rank) {
+  const std::string& base = job.request.base_directory();
+  v1::CheckInputs check;
+  check.set_job_id(job_id);
+  *check.mutable_model() = ModelConfigOf(job.spec.model);
+  for (const int stage : schedule::StagesOfRank(placement, rank)) {
+    *check.add_chunks() = ChunkOf(stages[stage], stage);
+  }
+  if (ReadsData(placement, rank)) {
+    *check.mutable_data() = DataConfigOf(job.spec.data, base);
+  }
+  check.set_model_path(AbsolutePath(base, job.spec.model.from));
+  return check;
+}
+
+v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
+  const spec::JobSpec& spec = request.spec;
+  const schedule::LoweredProgram& program = request.plan.program;
+  const std::string& base = request.job.request.base_directory();
+  v1::Assignment assignment;
+  assignment.set_job_id(request.job_id);
+  assignment.set_rank(rank);
+  assignment.set_ranks(program.ranks());
+  *assignment.mutable_model() = ModelConfigOf(spec.model);
+  *assignment.mutable_optimizer() = OptimizerConfigOf(spec.optimizer);
+  if (ReadsData(program.placement, rank)) {
+    *assignment.mutable_data() = DataConfigOf(spec.data, base);
+  }
+  for (const int stage : schedule::StagesOfRank(program.placement, rank)) {
+    v1::Chunk chunk = ChunkOf(request.plan.stages[stage], stage);
+    chunk.set_slots(program.stages[stage].slots);
+    chunk.set_local_gradient_slots(program.stages[stage].local_gradient_slots);
+    chunk.set_held_slots(planner::HeldSlots(program, stage));
+    *assignment.add_chunks() = chunk;
+  }
+  for (const schedule::Edge& edge : program.edges) {
+    if (edge.source_rank != rank && edge.target_rank != rank) continue;
+    v1::EdgeAssignment& assigned = *assignment.add_edges();
+    *assigned.mutable_edge() = EdgeToProto(edge);
+    const bool source = edge.source_rank == rank;
+    const int peer = source ? edge.target_rank : edge.source_rank;
+    assigned.set_source(source);
+    assigned.set_peer_name(request.crew.names[peer]);
+    assigned.set_peer_address(request.crew.data_addresses[peer]);
+    assigned.set_capacity(edge.capacity);
+    assigned.set_send_buffers(edge.send_buffers);
+  }
+  assignment.set_micro_batch(spec.batch.micro_batch.value_or(1));
+  assignment.set_micro_batches(program.micro_batches);
+  assignment.set_sequence_length(spec.data.sequence_length.value_or(0));
+  assignment.set_seed(static_cast<uint64_t>(spec.seed));
+  assignment.set_full_recompute(spec.pipeline.recompute ==
+                                spec::Recompute::kFull);
+  assignment.set_numerics_id(request.crew.numerics_id);
+  assignment.set_model_path(AbsolutePath(base, spec.model.from));
+  assignment.set_epoch_secret(request.epoch_secret);
+  assignment.set_threads(static_cast<int>(spec.threads_per_stage.value_or(0)));
+  *assignment.mutable_connect_deadline() =
+      ToProto(request.options.connect_deadline);
+  *assignment.mutable_command_deadline() =
+      ToProto(request.options.command_deadline);
+  return assignment;
+}
+
+absl::Status CheckCoverage(const planner::ModelShape& model, const Crew& crew,
+                           const std::vector<v1::StageReady>& ready) {
+  const int64_t parameters = planner::CountParameters(model);
+  std::vector<int> owner(parameters, -1);
+  int64_t elements = 0;
+  for (size_t rank = 0; rank < ready.size(); ++rank) {
+    for (const v1::ParameterInfo& parameter : ready[rank].parameters()) {
+      if (!parameter.owned()) continue;
+      const int64_t index = parameter.canonical_index();
+      if (index < 0 || index >= parameters) {
+        return absl::InternalError(absl::StrCat(
+            crew.names[rank], " has parameter ", parameter.name(),
+            " with number ", index, "; the model has ", parameters));
+      }
+      if (owner[index] >= 0) {
+        return absl::InternalError(
+            absl::StrCat("parameter ", parameter.name(), " is owned by both ",
+                         crew.names[owner[index]], " and ", crew.names[rank]));
+      }
+      owner[index] = static_cast<int>(rank);
+      elements += parameter.elements();
+    }
+  }
+  const auto missing = std::find(owner.begin(), owner.end(), -1);
+  if (missing != owner.end()) {
+    return absl::InternalError(absl::StrCat("no stage has parameter number ",
+                                            missing - owner.begin(), " of ",
+                                            parameters));
+  }
+  if (elements != planner::CountElements(model)) {
+    return absl::InternalError(absl::StrCat(
+        "the stages' parameters have ", elements, " elements, the model has ",
+        planner::CountElements(model)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock::coordinator::dispatch

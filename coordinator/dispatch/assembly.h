@@ -1,0 +1,64 @@
+// The messages of assembly and the checks of their answers. Pure.
+#ifndef PENSTOCK_COORDINATOR_DISPATCH_ASSEMBLY_H_
+#define PENSTOCK_COORDINATOR_DISPATCH_ASSEMBLY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "coordinator/dispatch/actions.h"
+#include "coordinator/dispatch/options.h"
+#include "coordinator/dispatch/stage_links.h"
+#include "coordinator/planner/plan.h"
+#include "coordinator/registry/registry.h"
+#include "penstock/v1/coordination_service.pb.h"
+
+namespace penstock::coordinator::dispatch {
+
+// The stages of a job, by rank.
+struct Crew {
+  std::vector<std::string> names;
+  std::vector<std::string> hosts;
+  std::vector<std::string> data_addresses;
+  std::string device_kind;
+  std::string numerics_id;
+};
+
+// K free stages for the job, or fewer than K names: there are not enough.
+// Candidates are REGISTERED, connected, not aborting, of the pool and of the
+// device kind (auto: cuda if there are enough of those, else cpu); by name.
+Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
+                const StageLinks& links);
+
+// Sets crew.numerics_id to the highest id that all of the crew have.
+// FailedPrecondition, reason NUMERICS_MISMATCH, names what each has.
+absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew);
+
+// Whether `rank` reads data: it has the first or the last virtual stage.
+bool ReadsData(const schedule::Placement& placement, int rank);
+
+// For the check only the layers count; no slots are planned yet.
+v1::CheckInputs CheckInputsFor(const NewJob& job, const std::string& job_id,
+                               const std::vector<planner::StageLayers>& stages,
+                               const schedule::Placement& placement, int rank);
+
+struct AssignmentRequest {
+  const NewJob& job;
+  const spec::JobSpec& spec;  // Resolved.
+  std::string job_id;
+  const planner::Plan& plan;
+  const Crew& crew;
+  std::string epoch_secret;
+  const Options& options;
+};
+v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank);
+
+// Every canonical parameter is owned by exactly one rank, and together they
+// have the model's elements. Internal: names the parameter and the ranks.
+absl::Status CheckCoverage(const planner::ModelShape& model, const Crew& crew,
+                           const std::vector<v1::StageReady>& ready);
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_COORDINATOR_DISPATCH_ASSEMBLY_H_

@@ -1,0 +1,284 @@
+#include "coordinator/dispatch/core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status_macros.h"
+#include "coordinator/dispatch/core_state.h"
+#include "coordinator/dispatch/job_run.h"
+#include "coordinator/dispatch/proto_time.h"
+#include "coordinator/dispatch/stage_links.h"
+#include "coordinator/registry/registry.h"
+
+namespace penstock::coordinator::dispatch {
+
+using common::time::MonotonicTime;
+using registry::StageEntry;
+
+void Core::State::Lost(absl::string_view stage, const v1::Cause& cause,
+                       const Now& now, Actions& actions) {
+  if (JobRun* run = RunOf(stage); run != nullptr) {
+    run->StageLost(stage, cause, Context(now, actions));
+  }
+}
+
+void Core::State::Settle(const Now& now, Actions& actions) {
+  runs.erase(std::remove_if(runs.begin(), runs.end(),
+                            [](const auto& run) { return run->over(); }),
+             runs.end());
+  // In order; a job that must wait keeps the later ones of its pool waiting,
+  // or small jobs would starve it.
+  std::vector<std::string> blocked;
+  for (const auto& run : runs) {
+    if (!run->queued()) continue;
+    const std::string& pool = run->spec().scheduling.pool;
+    if (std::find(blocked.begin(), blocked.end(), pool) != blocked.end()) {
+      continue;
+    }
+    if (!run->TryStart(Context(now, actions))) blocked.push_back(pool);
+  }
+}
+
+Core::Core(const Options& options, jobs::JobStore& store)
+    : state_(std::make_unique<State>(options, store)) {}
+
+Core::~Core() = default;
+
+// --- Stages.
+
+absl::StatusOr<v1::RegisterStageResponse> Core::RegisterStage(
+    const v1::RegisterStageRequest& request, const Now& now, Actions& actions) {
+  State& s = *state_;
+  const StageEntry* before = s.registry.Find(request.stage_name());
+  const bool known =
+      before != nullptr && !before->lost() &&
+      before->registration.incarnation() == request.incarnation();
+  ASSIGN_OR_RETURN(const registry::Registry::Registered registered,
+                   s.registry.Register(request, now.monotonic));
+  if (registered.replaced.has_value()) {
+    const StageEntry& old = *registered.replaced;
+    v1::Cause cause;
+    cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+    cause.set_reason("STAGE_LOST");
+    cause.set_stage_name(old.name());
+    cause.set_message(
+        absl::StrCat(registry::Describe(old), " is lost: incarnation ",
+                     request.incarnation(), ", pid ", request.pid(),
+                     " on host ", request.host(), " took its name"));
+    if (old.connected()) {
+      actions.push_back(
+          CloseSession{old.session, absl::AbortedError(cause.message())});
+    }
+    if (JobRun* run = s.FindRun(old.job_id); run != nullptr) {
+      run->StageLost(old.name(), cause, s.Context(now, actions));
+    }
+  }
+  if (!known) s.links.Forget(request.stage_name());
+  v1::RegisterStageResponse response;
+  response.set_protocol(registered.protocol);
+  response.set_term(s.options.term);
+  *response.mutable_lease() = ToProto(s.options.registry.lease);
+  *response.mutable_heartbeat() = ToProto(s.options.registry.heartbeat);
+  s.Settle(now, actions);
+  return response;
+}
+
+absl::Status Core::OpenSession(SessionId session, const v1::Hello& hello,
+                               const Now& now, Actions& actions) {
+  State& s = *state_;
+  const std::string& name = hello.stage_name();
+  const int64_t epoch = s.links.epoch(name);
+  if (hello.term() > s.options.term ||
+      (hello.term() == s.options.term && hello.epoch() > epoch)) {
+    return absl::AbortedError(absl::StrCat(
+        "stage ", name, " has seen term ", hello.term(), " epoch ",
+        hello.epoch(), "; this coordinator is at term ", s.options.term,
+        " epoch ", epoch, " and must not command it"));
+  }
+  ASSIGN_OR_RETURN(const SessionId old,
+                   s.registry.OpenSession(name, hello.incarnation(), session,
+                                          now.monotonic));
+  if (old != 0) {
+    actions.push_back(CloseSession{
+        old, absl::AbortedError("the stage opened another session")});
+  }
+  const StageEntry& stage = *s.registry.Find(name);
+  // It holds a job of a former coordinator, which nobody will go on with.
+  const bool foreign = hello.term() < s.options.term && hello.epoch() > 0;
+  if (foreign) s.epoch = std::max(s.epoch, hello.epoch());
+
+  v1::CoordinatorMessage welcome;
+  welcome.mutable_welcome()->set_term(s.options.term);
+  welcome.mutable_welcome()->set_epoch(s.links.epoch(name));
+  *welcome.mutable_welcome()->mutable_lease() =
+      ToProto(s.options.registry.lease);
+  *welcome.mutable_welcome()->mutable_heartbeat() =
+      ToProto(s.options.registry.heartbeat);
+  s.links.SendUnnumbered(name, std::move(welcome), actions);
+  if (foreign && stage.job_id.empty()) {
+    v1::Cause cause;
+    cause.set_code(static_cast<int>(absl::StatusCode::kAborted));
+    cause.set_message("the coordinator was restarted");
+    s.links.Abort(name, ++s.epoch, cause, actions);
+  } else {
+    s.links.Resume(name, hello, actions);
+  }
+  if (JobRun* run = s.RunOf(name); run != nullptr) {
+    run->SessionRestored(name, hello, s.Context(now, actions));
+  }
+  s.Settle(now, actions);
+  return absl::OkStatus();
+}
+
+void Core::BreakSession(SessionId session, const Now& now, Actions& actions) {
+  State& s = *state_;
+  const StageEntry* stage = s.registry.BreakSession(session, now.monotonic);
+  if (stage == nullptr) return;
+  const std::string name = stage->name();
+  if (!stage->registration.monitor_address().empty()) {
+    actions.push_back(ProbeMonitor{name, stage->registration.incarnation(),
+                                   stage->registration.monitor_address()});
+  }
+  if (JobRun* run = s.RunOf(name); run != nullptr) {
+    run->SessionBroken(name, s.Context(now, actions));
+  }
+  s.Settle(now, actions);
+}
+
+absl::Status Core::Receive(SessionId session, const v1::StageMessage& message,
+                           const Now& now, Actions& actions) {
+  State& s = *state_;
+  const StageEntry* stage = s.registry.FindBySession(session);
+  if (stage == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("session ", session, " is not open"));
+  }
+  const std::string name = stage->name();
+  s.registry.Heard(name, now.monotonic);
+  absl::Status status;
+  switch (message.body_case()) {
+    case v1::StageMessage::BODY_NOT_SET:
+      return absl::InvalidArgumentError(
+          absl::StrCat("an empty or unknown message from ", name));
+    case v1::StageMessage::kHello:
+      return absl::InvalidArgumentError(
+          absl::StrCat("a second Hello from ", name));
+    case v1::StageMessage::kHeartbeat: {
+      s.registry.Beat(name, message.heartbeat(), now.monotonic);
+      v1::CoordinatorMessage ack;
+      ack.mutable_heartbeat_ack();
+      s.links.SendUnnumbered(name, std::move(ack), actions);
+      break;
+    }
+    case v1::StageMessage::kAborted:
+      if (s.links.Aborted(name, message.aborted().epoch())) {
+        JobRun* run = s.RunOf(name);
+        s.registry.Release(name);
+        if (run != nullptr) {
+          run->StageReleased(name, s.Context(now, actions));
+        }
+      }
+      break;
+    default:
+      if (JobRun* run = s.RunOf(name); run != nullptr) {
+        status = run->Receive(name, message, s.Context(now, actions));
+      }
+  }
+  s.Settle(now, actions);
+  return status;
+}
+
+absl::Status Core::ReportStageExit(const v1::ReportStageExitRequest& request,
+                                   const Now& now, Actions& actions) {
+  State& s = *state_;
+  const StageEntry* stage = s.registry.Find(request.stage_name());
+  if (stage == nullptr || stage->registration.pid() != request.pid()) {
+    return absl::NotFoundError(absl::StrCat("no stage ", request.stage_name(),
+                                            " with pid ", request.pid()));
+  }
+  const std::string how =
+      request.exit_code() > 128
+          ? absl::StrCat("was killed by signal ", request.exit_code() - 128)
+          : absl::StrCat("exited with code ", request.exit_code());
+  JobRun* run = s.RunOf(request.stage_name());
+  if (stage->lost()) {
+    if (run != nullptr) {
+      run->ExplainLoss(request.stage_name(), how, s.Context(now, actions));
+    }
+    return absl::OkStatus();
+  }
+  v1::Cause cause;
+  cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+  cause.set_reason("STAGE_LOST");
+  cause.set_stage_name(request.stage_name());
+  cause.set_message(absl::StrCat(registry::Describe(*stage), " ", how));
+  if (stage->connected()) {
+    actions.push_back(
+        CloseSession{stage->session, absl::AbortedError(cause.message())});
+  }
+  s.registry.MarkLost(request.stage_name(), cause);
+  s.Lost(request.stage_name(), cause, now, actions);
+  s.Settle(now, actions);
+  return absl::OkStatus();
+}
+
+void Core::MonitorRefused(absl::string_view stage_name,
+                          absl::string_view incarnation, const Now& now,
+                          Actions& actions) {
+  State& s = *state_;
+  const StageEntry* stage = s.registry.Find(stage_name);
+  if (stage == nullptr || stage->lost() || stage->connected() ||
+      stage->registration.incarnation() != incarnation) {
+    return;  // It is back, or gone already.
+  }
+  if (JobRun* run = s.RunOf(stage_name); run != nullptr) {
+    run->MonitorRefused(stage_name, s.Context(now, actions));
+  } else if (stage->broken_since.has_value() &&
+             now.monotonic - *stage->broken_since <= s.options.cause_window) {
+    v1::Cause cause;
+    cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+    cause.set_reason("STAGE_LOST");
+    cause.set_stage_name(std::string(stage_name));
+    cause.set_message(
+        absl::StrCat(registry::Describe(*stage),
+                     " is lost: its session broke and its monitor port refuses "
+                     "connections"));
+    s.registry.MarkLost(stage_name, cause);
+  }
+  s.Settle(now, actions);
+}
+
+// --- Time.
+
+void Core::Tick(const Now& now, Actions& actions) {
+  State& s = *state_;
+  // Sessions are forgotten with the stage, so look before.
+  std::vector<std::pair<std::string, SessionId>> sessions;
+  for (const StageEntry* stage : s.registry.List()) {
+    if (stage->connected()) {
+      sessions.emplace_back(stage->name(), stage->session);
+    }
+  }
+  for (const std::string& name : s.registry.Expire(now.monotonic)) {
+    const v1::Cause cause = s.registry.Find(name)->cause;
+    for (const auto& [owner, session] : sessions) {
+      if (owner != name) continue;
+      actions.push_back(
+          CloseSession{session, absl::AbortedError(cause.message())});
+    }
+    s.Lost(name, cause, now, actions);
+  }
+  for (size_t i = 0; i < s.runs.size(); ++i) {
+    if (!s.runs[i]->over()) s.runs[i]->Tick(s.Context(now, actions));
+  }
+  s.Settle(now, actions);
+}
+
+MonotonicTime Core::NextTick() const {
+  MonotonicTime next = state_->registry.NextExpiry();
+  for (const auto& run : state_->runs) next = std::min(next, run->NextTick());
+  return next;
+}
+
+}  // namespace penstock::coordinator::dispatch

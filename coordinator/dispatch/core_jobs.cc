@@ -1,0 +1,146 @@
+// Core's jobs and reads.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/ids/generated_ids.h"
+#include "common/ids/names.h"
+#include "common/status/status_macros.h"
+#include "coordinator/dispatch/core.h"
+#include "coordinator/dispatch/core_state.h"
+#include "coordinator/dispatch/inputs.h"
+#include "coordinator/dispatch/job_log.h"
+#include "coordinator/dispatch/job_run.h"
+#include "coordinator/dispatch/proto_time.h"
+#include "coordinator/dispatch/spec_messages.h"
+#include "coordinator/planner/plan.h"
+#include "coordinator/spec/resolved_yaml.h"
+
+namespace penstock::coordinator::dispatch {
+
+using registry::StageEntry;
+
+// --- Jobs.
+
+absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
+                                             const Now& now) {
+  const v1::CreateJobRequest& request = new_job.request;
+  v1::Job job;
+  if (!request.job_id().empty()) {
+    RETURN_IF_ERROR(common::ids::CheckJobId(request.job_id()));
+    job.set_id(request.job_id());
+  } else {
+    do {
+      job.set_id(common::ids::MakeJobId(new_job.spec.name, options.random));
+    } while (store.Get(job.id()).ok());
+  }
+  job.set_name(new_job.spec.name);
+  job.set_state(v1::Job::STATE_QUEUED);
+  *job.mutable_create_time() = ToProto(now.wall);
+  job.set_stages(static_cast<int>(new_job.spec.pipeline.stages.value_or(1)));
+  job.set_steps(new_job.spec.steps.value_or(0));
+  job.set_run_directory(
+      !request.run_directory().empty() ? request.run_directory()
+      : options.state_directory.empty()
+          ? ""
+          : absl::StrCat(options.state_directory, "/jobs/", job.id()));
+  job.set_resolved_yaml(spec::ToResolvedYaml(new_job.spec));
+  for (const std::string& note : new_job.notes) job.add_notes(note);
+  job.set_micro_batches(static_cast<int>(new_job.spec.batch.micro_batches));
+  job.set_threads_per_stage(
+      static_cast<int>(new_job.spec.threads_per_stage.value_or(0)));
+  switch (new_job.spec.device) {
+    case spec::DeviceKind::kReference:
+      job.set_device("reference");
+      break;
+    case spec::DeviceKind::kCuda:
+      job.set_device("cuda");
+      break;
+    case spec::DeviceKind::kVirtual:
+      job.set_device("virtual");
+      break;
+    case spec::DeviceKind::kAuto:  // Until stages are chosen.
+    case spec::DeviceKind::kCpu:
+      job.set_device("cpu");
+      break;
+  }
+  // What schedule and planner find is refused before anything is created.
+  const absl::StatusOr<planner::PlanRequest> plan_request =
+      PlanRequestOf(new_job);
+  if (!plan_request.ok()) return PlaceRefusal(new_job, plan_request.status());
+  const absl::StatusOr<planner::Plan> plan = planner::MakePlan(*plan_request);
+  if (!plan.ok()) return PlaceRefusal(new_job, plan.status());
+  job.set_predicted_bubble_rate(plan->predicted.bubble_rate);
+  return job;
+}
+
+absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
+                                        Actions& actions) {
+  State& s = *state_;
+  const v1::CreateJobRequest& request = new_job.request;
+  if (!request.request_id().empty()) {
+    absl::StatusOr<jobs::JobRecord> repeated =
+        s.store.GetByRequestId(request.request_id());
+    if (repeated.ok()) return repeated->job;
+  }
+  ASSIGN_OR_RETURN(v1::Job job, s.MakeJob(new_job, now));
+  if (request.validate_only()) {
+    job.clear_id();
+    job.clear_run_directory();
+    return job;
+  }
+  RETURN_IF_ERROR(s.store.Create({.job = job, .request = request}));
+  auto run = std::make_unique<JobRun>(new_job, JobLog(job, s.store), s.options);
+  run->Created(s.Context(now, actions));
+  s.runs.push_back(std::move(run));
+  const std::string id = job.id();
+  s.Settle(now, actions);
+  return GetJob(id);
+}
+
+absl::StatusOr<v1::Job> Core::CancelJob(absl::string_view job_id,
+                                        const Now& now, Actions& actions) {
+  State& s = *state_;
+  ASSIGN_OR_RETURN(const v1::Job job, GetJob(job_id));
+  JobRun* run = s.FindRun(job.id());
+  if (run == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job.id(), " has ended"));
+  }
+  run->Cancel(s.Context(now, actions));
+  s.Settle(now, actions);
+  return GetJob(job.id());
+}
+
+// --- Reads.
+
+absl::StatusOr<v1::Job> Core::GetJob(absl::string_view id_or_name) const {
+  ASSIGN_OR_RETURN(const jobs::JobRecord record, state_->store.Get(id_or_name));
+  return record.job;
+}
+
+absl::StatusOr<std::vector<v1::Job>> Core::ListJobs(absl::string_view before,
+                                                    int limit) const {
+  return state_->store.List(before, limit);
+}
+
+absl::StatusOr<v1::Stage> Core::GetStage(absl::string_view name,
+                                         const Now& now) const {
+  const StageEntry* stage = state_->registry.Find(name);
+  if (stage == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no stage ", name));
+  }
+  return state_->registry.ToProto(*stage, now.monotonic);
+}
+
+std::vector<v1::Stage> Core::ListStages(const Now& now) const {
+  std::vector<v1::Stage> stages;
+  for (const StageEntry* stage : state_->registry.List()) {
+    stages.push_back(state_->registry.ToProto(*stage, now.monotonic));
+  }
+  return stages;
+}
+
+}  // namespace penstock::coordinator::dispatch

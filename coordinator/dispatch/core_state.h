@@ -1,0 +1,73 @@
+// The core's members, shared by core.cc (stages, time) and core_jobs.cc (jobs,
+// reads).
+#ifndef PENSTOCK_COORDINATOR_DISPATCH_CORE_STATE_H_
+#define PENSTOCK_COORDINATOR_DISPATCH_CORE_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "coordinator/dispatch/core.h"
+#include "coordinator/dispatch/job_run.h"
+#include "coordinator/dispatch/stage_links.h"
+#include "coordinator/jobs/job_store.h"
+#include "coordinator/registry/registry.h"
+
+namespace penstock::coordinator::dispatch {
+
+// Thread-compatible.
+struct Core::State {
+  State(const Options& given, jobs::JobStore& job_store)
+      : options(given),
+        store(job_store),
+        registry(given.registry),
+        links(given.term, registry) {}
+
+  RunContext Context(const Now& now, Actions& actions) {
+    return {.options = options,
+            .registry = registry,
+            .links = links,
+            .epoch = epoch,
+            .now = now,
+            .actions = actions};
+  }
+  // The run that the stage works for, or nullptr. Of a LOST stage: the run
+  // that still waits for its end.
+  JobRun* RunOf(absl::string_view stage) {
+    const registry::StageEntry* entry = registry.Find(stage);
+    if (entry != nullptr && !entry->lost()) {
+      return entry->job_id.empty() ? nullptr : FindRun(entry->job_id);
+    }
+    for (const auto& run : runs) {
+      if (run->Has(stage)) return run.get();
+    }
+    return nullptr;
+  }
+  JobRun* FindRun(absl::string_view job_id) {
+    for (const auto& run : runs) {
+      if (run->job().id() == job_id) return run.get();
+    }
+    return nullptr;
+  }
+
+  // After every event: forgets what is over, starts what can start.
+  void Settle(const Now& now, Actions& actions);
+  // A stage that was alive is LOST: its job hears of it.
+  void Lost(absl::string_view stage, const v1::Cause& cause, const Now& now,
+            Actions& actions);
+  absl::StatusOr<v1::Job> MakeJob(const NewJob& job, const Now& now);
+
+  const Options options;
+  jobs::JobStore& store;
+  registry::Registry registry;
+  StageLinks links;
+  int64_t epoch = 0;
+  std::vector<std::unique_ptr<JobRun>> runs;  // In order of creation.
+};
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_COORDINATOR_DISPATCH_CORE_STATE_H_

@@ -1,0 +1,214 @@
+#include "coordinator/dispatch/inputs.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/digest/sha256.h"
+#include "common/status/error_details.h"
+#include "common/status/status_macros.h"
+#include "coordinator/dispatch/spec_messages.h"
+#include "coordinator/planner/refusal.h"
+#include "coordinator/spec/data_facts.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+constexpr char kInvalidSpec[] = "INVALID_SPEC";
+constexpr char kNotVisible[] = "INPUT_NOT_VISIBLE";
+
+// The key whose path the stage's message speaks of.
+std::string KeyOfMessage(const NewJob& job, const std::string& message) {
+  const std::string& base = job.request.base_directory();
+  const spec::DataSpec& data = job.spec.data;
+  const auto mentions = [&](const std::string& path) {
+    return !path.empty() &&
+           absl::StrContains(message, AbsolutePath(base, path));
+  };
+  if (mentions(job.spec.model.from)) return "model.from";
+  if (data.validation.has_value() && mentions(data.validation->path)) {
+    return "data.validation";
+  }
+  if (mentions(data.train)) return "data.train";
+  return "";
+}
+
+absl::Status FailureOf(const NewJob& job, const CheckedInputs& checked) {
+  const v1::Cause& failure = checked.answer.failure();
+  std::string reason = failure.reason();
+  if (reason.empty()) {
+    const auto code = static_cast<absl::StatusCode>(failure.code());
+    reason = code == absl::StatusCode::kNotFound ||
+                     code == absl::StatusCode::kPermissionDenied ||
+                     code == absl::StatusCode::kUnavailable
+                 ? kNotVisible
+                 : kInvalidSpec;
+  }
+  const std::string message =
+      absl::StrCat("stage ", checked.stage_name, " on host ", checked.host,
+                   ": ", failure.message());
+  const std::string key = KeyOfMessage(job, failure.message());
+  if (!key.empty()) return AtKey(job, key, message, reason);
+  return common::status::WithReason(absl::InvalidArgumentError(message),
+                                    reason);
+}
+
+std::string Seen(const v1::InputReport& report) {
+  std::string files;
+  for (const v1::InputFile& file : report.files()) {
+    absl::StrAppend(&files, files.empty() ? "" : ", ", file.path(), " of ",
+                    file.bytes(), " bytes");
+  }
+  return absl::StrCat(report.sequences(), " sequences of ",
+                      report.sequence_length(), " tokens in ", files,
+                      ", digest ", report.fingerprint().substr(0, 12));
+}
+
+// Every reader must see what the first one sees.
+absl::Status CheckSame(const NewJob& job, const char* key,
+                       const CheckedInputs& a, const v1::InputReport& x,
+                       const CheckedInputs& b, const v1::InputReport& y) {
+  if (x.fingerprint() == y.fingerprint() && x.sequences() == y.sequences() &&
+      x.sequence_length() == y.sequence_length()) {
+    return absl::OkStatus();
+  }
+  return AtKey(
+      job, key,
+      absl::StrCat("stage ", a.stage_name, " on host ", a.host, " sees ",
+                   Seen(x), "; stage ", b.stage_name, " on host ", b.host,
+                   " sees ", Seen(y), "; give every host the same files"),
+      kNotVisible);
+}
+
+absl::Status CheckTrain(const NewJob& job, const v1::InputReport& train,
+                        const spec::JobSpec& spec) {
+  if (train.sequences() < 1) {
+    return AtKey(
+        job, "data.train",
+        absl::StrCat("has ", train.tokens(), " tokens, not one sequence of ",
+                     train.sequence_length(),
+                     " + 1; use a shorter "
+                     "data.sequence_length or more "
+                     "data"),
+        kInvalidSpec);
+  }
+  if (train.largest_id() >= spec.model.vocab) {
+    return AtKey(job, spec.model.from.empty() ? "model.vocab" : "model.from",
+                 absl::StrCat("the vocabulary has ", spec.model.vocab,
+                              " ids, too few for the data: they have id ",
+                              train.largest_id()),
+                 kInvalidSpec);
+  }
+  return absl::OkStatus();
+}
+
+// floor(epochs * sequences / global), without overflow.
+int64_t StepsOf(int64_t epochs, int64_t sequences, int64_t global) {
+  const auto steps = static_cast<unsigned __int128>(epochs) *
+                     static_cast<unsigned __int128>(sequences) /
+                     static_cast<unsigned __int128>(global);
+  constexpr auto kMost = std::numeric_limits<int64_t>::max();
+  return steps > static_cast<unsigned __int128>(kMost)
+             ? kMost
+             : static_cast<int64_t>(steps);
+}
+
+absl::Status ResolveEvaluation(const NewJob& job,
+                               const v1::InputReport& validation,
+                               ResolvedInputs& resolved) {
+  const spec::JobSpec& spec = resolved.spec;
+  if (!spec.evaluate.has_value()) return absl::OkStatus();
+  if (validation.sequences() < 1) {
+    return AtKey(job, "data.validation",
+                 "holds not one sequence; give a larger share or more data",
+                 kInvalidSpec);
+  }
+  const int64_t size = spec.batch.micro_batch.value_or(1);
+  const int64_t wanted =
+      spec.evaluate->batches * spec.batch.global / spec.replicas;
+  // Rows past the last sequence count for nothing.
+  const int64_t used =
+      (std::min(wanted, validation.sequences()) + size - 1) / size;
+  resolved.evaluation_micro_batches = static_cast<int>(used);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AtKey(const NewJob& job, const std::string& key_path,
+                   const std::string& message, const std::string& reason) {
+  return common::status::WithReason(
+      absl::InvalidArgumentError(spec::Render(
+          spec::Violation{.key_path = key_path, .message = message},
+          job.positions)),
+      reason);
+}
+
+absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal) {
+  const std::string reason = common::status::Reason(refusal);
+  const absl::Status placed =
+      AtKey(job, planner::KeyPath(refusal), std::string(refusal.message()),
+            reason.empty() ? kInvalidSpec : reason);
+  // The code stays: ResourceExhausted is OUT_OF_MEMORY at planning.
+  return common::status::WithReason(
+      absl::Status(refusal.code(), placed.message()),
+      common::status::Reason(placed));
+}
+
+absl::StatusOr<ResolvedInputs> ResolveInputs(
+    const NewJob& job, const std::vector<CheckedInputs>& answers) {
+  for (const CheckedInputs& checked : answers) {
+    if (checked.answer.has_failure()) return FailureOf(job, checked);
+  }
+  const CheckedInputs* first = nullptr;
+  for (const CheckedInputs& checked : answers) {
+    if (!checked.reads_data) continue;
+    if (first == nullptr) first = &checked;
+    RETURN_IF_ERROR(CheckSame(job, "data.train", *first, first->answer.train(),
+                              checked, checked.answer.train()));
+    RETURN_IF_ERROR(CheckSame(job, "data.validation", *first,
+                              first->answer.validation(), checked,
+                              checked.answer.validation()));
+  }
+  const v1::InputReport& train = first->answer.train();
+  const v1::InputReport& validation = first->answer.validation();
+
+  ResolvedInputs resolved;
+  resolved.spec = job.spec;
+  const std::vector<spec::Violation> violations = spec::ApplyDataFacts(
+      {.first_line_tokens = train.line_tokens()}, resolved.spec);
+  if (!violations.empty()) {
+    return spec::ToStatus(violations, job.positions);
+  }
+  resolved.spec.data.sequence_length = train.sequence_length();
+  RETURN_IF_ERROR(CheckTrain(job, train, resolved.spec));
+  if (validation.largest_id() >= resolved.spec.model.vocab) {
+    return AtKey(job, "data.validation",
+                 absl::StrCat("has id ", validation.largest_id(),
+                              "; the vocabulary has ",
+                              resolved.spec.model.vocab, " ids"),
+                 kInvalidSpec);
+  }
+  resolved.sequences = train.sequences();
+  if (resolved.spec.steps.has_value()) {
+    resolved.steps = *resolved.spec.steps;
+  } else {
+    const int64_t epochs = resolved.spec.epochs.value_or(1);
+    resolved.steps =
+        StepsOf(epochs, train.sequences(), resolved.spec.batch.global);
+    if (resolved.steps < 1) {
+      return AtKey(job, "epochs",
+                   absl::StrCat(epochs, " times ", train.sequences(),
+                                " sequences are fewer than one batch of ",
+                                resolved.spec.batch.global),
+                   kInvalidSpec);
+    }
+  }
+  RETURN_IF_ERROR(ResolveEvaluation(job, validation, resolved));
+  resolved.data_digest = common::digest::ToHex(common::digest::Sha256Of(
+      absl::StrCat(train.fingerprint(), "\n", validation.fingerprint())));
+  return resolved;
+}
+
+}  // namespace penstock::coordinator::dispatch

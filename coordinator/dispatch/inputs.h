@@ -1,0 +1,53 @@
+// Round 2 of the checks: what the readers of the data saw, and what follows
+// from it for the job (DESIGN section 9). Pure.
+#ifndef PENSTOCK_COORDINATOR_DISPATCH_INPUTS_H_
+#define PENSTOCK_COORDINATOR_DISPATCH_INPUTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/dispatch/actions.h"
+#include "penstock/v1/coordination_service.pb.h"
+
+namespace penstock::coordinator::dispatch {
+
+// One rank's answer to CheckInputs.
+struct CheckedInputs {
+  std::string stage_name;
+  std::string host;
+  bool reads_data = false;  // Of the first or the last virtual stage.
+  v1::InputsChecked answer;
+};
+
+// What the data decide.
+struct ResolvedInputs {
+  // The job's, with sequence_length, vocab and steps filled in.
+  spec::JobSpec spec;
+  int64_t steps = 0;
+  int64_t sequences = 0;  // Of a pass over the training data.
+  // Of one evaluation; 0: the job has none.
+  int evaluation_micro_batches = 0;
+  std::string data_digest;  // Of training and validation data, hex.
+  std::vector<std::string> notes;
+};
+
+// A failure carries its reason (INPUT_NOT_VISIBLE, INVALID_SPEC) and names the
+// place in the job file; the first rank in order decides.
+// REQUIRES: one answer of each rank, at least one of them a reader.
+absl::StatusOr<ResolvedInputs> ResolveInputs(
+    const NewJob& job, const std::vector<CheckedInputs>& answers);
+
+// InvalidArgument with FILE:LINE:COL and reason `reason`, for a rule that
+// knows only the key.
+absl::Status AtKey(const NewJob& job, const std::string& key_path,
+                   const std::string& message, const std::string& reason);
+
+// As AtKey for a refusal of the planner: its key path, reason and code.
+absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal);
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_COORDINATOR_DISPATCH_INPUTS_H_

@@ -1,0 +1,363 @@
+#include "coordinator/dispatch/job_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "common/status/error_details.h"
+#include "coordinator/dispatch/proto_time.h"
+#include "coordinator/dispatch/summary.h"
+#include "coordinator/jobs/job_state.h"
+#include "coordinator/registry/stage_state.h"
+
+namespace penstock::coordinator::dispatch {
+
+using common::time::MonotonicTime;
+using v1::Job;
+using v1::Occurrence;
+
+namespace {
+
+v1::Cause CauseOf(const absl::Status& status) {
+  v1::Cause cause;
+  cause.set_code(static_cast<int>(status.code()));
+  cause.set_message(std::string(status.message()));
+  cause.set_reason(common::status::Reason(status));
+  return cause;
+}
+
+// The job's reason for a stage's cause: its own word, or what the code means.
+Job::StateReason ReasonOf(const v1::Cause& cause) {
+  Job::StateReason reason = Job::STATE_REASON_INTERNAL;
+  if (Job::StateReason_Parse("STATE_REASON_" + cause.reason(), &reason) &&
+      reason != Job::STATE_REASON_UNSPECIFIED) {
+    return reason;
+  }
+  switch (static_cast<absl::StatusCode>(cause.code())) {
+    case absl::StatusCode::kResourceExhausted:
+      return Job::STATE_REASON_OUT_OF_MEMORY;
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kUnavailable:
+      return Job::STATE_REASON_TRANSPORT_TIMEOUT;
+    case absl::StatusCode::kInvalidArgument:
+      return Job::STATE_REASON_INVALID_SPEC;
+    default:
+      return Job::STATE_REASON_INTERNAL;
+  }
+}
+
+}  // namespace
+
+JobRun::JobRun(const NewJob& job, const JobLog& log, const Options& options)
+    : job_(job), log_(log), first_cause_(options.cause_window) {}
+
+int JobRun::RankOf(absl::string_view stage) const {
+  if (over()) return -1;
+  const auto it = std::find(crew_.names.begin(), crew_.names.end(), stage);
+  return it == crew_.names.end() ? -1
+                                 : static_cast<int>(it - crew_.names.begin());
+}
+
+void JobRun::Created(const RunContext& context) {
+  log_.Created(context.now, context.actions);
+  since_ = context.now.monotonic;
+  deadline_ = since_ + context.options.waiting_notice;
+  for (const std::string& note : log_.job().notes()) {
+    log_.Occur({.kind = "NOTE", .message = note}, context.now, context.actions);
+  }
+}
+
+absl::Status JobRun::Receive(absl::string_view stage,
+                             const v1::StageMessage& message,
+                             const RunContext& context) {
+  const int rank = RankOf(stage);
+  CHECK_GE(rank, 0);
+  absl::Status status;
+  switch (message.body_case()) {
+    case v1::StageMessage::kInputsChecked:
+      OnInputsChecked(rank, message.inputs_checked(), context);
+      break;
+    case v1::StageMessage::kReady:
+      OnReady(rank, message.ready(), context);
+      break;
+    case v1::StageMessage::kStepReport:
+      status = OnStepReport(rank, message.step_report(), context);
+      break;
+    case v1::StageMessage::kApplyAck:
+      status = OnApplyAck(rank, message.apply_ack(), context);
+      break;
+    case v1::StageMessage::kEvalReport:
+      status = OnEvalReport(rank, message.eval_report(), context);
+      break;
+    case v1::StageMessage::kEndReport:
+      OnEndReport(rank, message.end_report(), context);
+      break;
+    case v1::StageMessage::kFailure:
+      OnFailure(stage, message.failure(), context);
+      break;
+    default:
+      break;  // Heartbeat and Aborted are the core's.
+  }
+  if (!status.ok()) {
+    v1::Cause cause = CauseOf(status);
+    cause.set_stage_name(std::string(stage));
+    Fail(Job::STATE_REASON_INTERNAL, cause, context);
+  }
+  return status;
+}
+
+void JobRun::OnFailure(absl::string_view stage, const v1::StageFailure& failure,
+                       const RunContext& context) {
+  if (failure.epoch() != context.links.epoch(stage)) return;  // Aborted since.
+  v1::Cause cause = failure.cause();
+  if (cause.stage_name().empty()) cause.set_stage_name(std::string(stage));
+  if (phase_ == Phase::kStopping) {
+    Consequence(stage, cause, context);
+    return;
+  }
+  if (!failure.has_edge() || !plan_.has_value()) {
+    Fail(ReasonOf(cause), cause, context);
+    return;
+  }
+  const schedule::Placement& placement = plan_->program.placement;
+  const int stages = placement.stages();
+  const auto rank_of = [&](int virtual_stage) {
+    return virtual_stage >= 0 && virtual_stage < stages
+               ? placement.rank_of(virtual_stage)
+               : -1;
+  };
+  const int source = rank_of(failure.edge().source_stage());
+  const int target = rank_of(failure.edge().target_stage());
+  const int peer = source == RankOf(stage) ? target : source;
+  if (peer < 0) {
+    Fail(ReasonOf(cause), cause, context);
+    return;
+  }
+  first_cause_.EdgeFailed({.reporter = std::string(stage),
+                           .peer = crew_.names[peer],
+                           .cause = cause,
+                           .step = failure.step(),
+                           .at = context.now.monotonic});
+  Blame(context);
+}
+
+void JobRun::SessionBroken(absl::string_view stage, const RunContext& context) {
+  if (phase_ == Phase::kStopping) return;
+  first_cause_.SessionBroken(stage, context.now.monotonic);
+  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+              .kind = "SESSION_BROKEN",
+              .message = absl::StrCat("the session of ", stage,
+                                      " broke; it works on with what it has"),
+              .stage_name = std::string(stage),
+              .step = log_.job().step()},
+             context.now, context.actions);
+  Blame(context);
+}
+
+void JobRun::SessionRestored(absl::string_view stage, const v1::Hello& hello,
+                             const RunContext& context) {
+  first_cause_.SessionRestored(stage);
+  const int rank = RankOf(stage);
+  if (rank < 0 || hello.epoch() != context.links.epoch(stage)) return;
+  if (phase_ != Phase::kStepping) return;
+  // What was lost on the way: an ack, a report.
+  absl::Status status;
+  if (hello.applied_step() > 0) {
+    v1::ApplyAck ack;
+    ack.set_step(hello.applied_step());
+    ack.set_acked_seq(hello.acked_seq());
+    status = OnApplyAck(rank, ack, context);
+  }
+  if (status.ok() && phase_ == Phase::kStepping && hello.has_report()) {
+    status = OnStepReport(rank, hello.report(), context);
+  }
+  if (!status.ok()) {
+    v1::Cause cause = CauseOf(status);
+    cause.set_stage_name(std::string(stage));
+    Fail(Job::STATE_REASON_INTERNAL, cause, context);
+  }
+}
+
+void JobRun::MonitorRefused(absl::string_view stage,
+                            const RunContext& context) {
+  if (phase_ == Phase::kStopping) return;
+  first_cause_.MonitorRefused(stage, context.now.monotonic);
+  Blame(context);
+}
+
+// Decides when the evidence suffices, or its window is over.
+void JobRun::Blame(const RunContext& context) {
+  if (phase_ == Phase::kStopping || phase_ == Phase::kOver) return;
+  if (const auto lost = first_cause_.Lost(); lost.has_value()) {
+    v1::Cause cause;
+    cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+    cause.set_reason("STAGE_LOST");
+    cause.set_stage_name(lost->name);
+    const registry::StageEntry* entry = context.registry.Find(lost->name);
+    cause.set_message(
+        absl::StrCat(entry == nullptr ? lost->name : registry::Describe(*entry),
+                     " is lost: ", lost->evidence));
+    context.registry.MarkLost(lost->name, cause);
+    StageLost(lost->name, cause, context);
+    return;
+  }
+  const auto edge = first_cause_.Unexplained(context.now.monotonic);
+  if (edge.has_value()) Fail(ReasonOf(edge->cause), edge->cause, context);
+}
+
+void JobRun::StageLost(absl::string_view stage, const v1::Cause& cause,
+                       const RunContext& context) {
+  if (phase_ == Phase::kStopping) {
+    if (verdict_.cause.stage_name() != stage) {
+      Consequence(stage, cause, context);
+    }
+    StageReleased(stage, context);
+    return;
+  }
+  Fail(Job::STATE_REASON_STAGE_LOST, cause, context);
+}
+
+void JobRun::ExplainLoss(absl::string_view stage, const std::string& how,
+                         const RunContext& context) {
+  log_.Occur({.severity = Occurrence::SEVERITY_ERROR,
+              .kind = "STAGE_EXITED",
+              .message = absl::StrCat(stage, " ", how),
+              .stage_name = std::string(stage),
+              .step = log_.job().step()},
+             context.now, context.actions);
+  if (verdict_.cause.stage_name() == stage) {
+    absl::StrAppend(verdict_.cause.mutable_message(), "; it ", how);
+  }
+}
+
+void JobRun::StageReleased(absl::string_view /*stage*/,
+                           const RunContext& context) {
+  if (phase_ != Phase::kStopping) return;
+  for (const std::string& name : crew_.names) {
+    const registry::StageEntry* entry = context.registry.Find(name);
+    if (entry != nullptr && entry->job_id == log_.job().id() &&
+        context.links.Aborting(name)) {
+      return;
+    }
+  }
+  Finish(verdict_, context);
+}
+
+void JobRun::Consequence(absl::string_view stage, const v1::Cause& cause,
+                         const RunContext& context) {
+  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+              .kind = cause.reason().empty() ? "STAGE_FAILURE" : cause.reason(),
+              .message = cause.message(),
+              .stage_name = std::string(stage),
+              .step = log_.job().step(),
+              .consequence = true},
+             context.now, context.actions);
+}
+
+void JobRun::FailWith(const absl::Status& status, const RunContext& context) {
+  const v1::Cause cause = CauseOf(status);
+  Fail(ReasonOf(cause), cause, context);
+}
+
+void JobRun::Fail(Job::StateReason reason, const v1::Cause& cause,
+                  const RunContext& context) {
+  if (phase_ == Phase::kStopping || phase_ == Phase::kOver) return;
+  log_.Occur({.severity = Occurrence::SEVERITY_ERROR,
+              .kind = jobs::ReasonName(reason),
+              .message = cause.message(),
+              .stage_name = cause.stage_name(),
+              .step = log_.job().step()},
+             context.now, context.actions);
+  for (const EdgeFailure& edge : first_cause_.edge_failures()) {
+    if (edge.cause.message() == cause.message()) continue;
+    Consequence(edge.reporter, edge.cause, context);
+  }
+  Stop({.state = Job::STATE_FAILED, .reason = reason, .cause = cause},
+       context.options.abort_deadline, context);
+}
+
+void JobRun::Cancel(const RunContext& context) {
+  if (phase_ == Phase::kStopping) return;  // It ends already.
+  v1::Cause cause;
+  cause.set_code(static_cast<int>(absl::StatusCode::kCancelled));
+  cause.set_reason("USER");
+  cause.set_message("cancelled");
+  log_.Move(Job::STATE_CANCELLING, context.now, context.actions);
+  Stop({.state = Job::STATE_CANCELLED,
+        .reason = Job::STATE_REASON_USER,
+        .cause = cause},
+       context.options.cancel_deadline, context);
+}
+
+void JobRun::Stop(const Verdict& verdict, absl::Duration deadline,
+                  const RunContext& context) {
+  phase_ = Phase::kStopping;
+  verdict_ = verdict;
+  deadline_ = context.now.monotonic + deadline;
+  AbortStages(verdict.cause, context);
+  StageReleased("", context);  // There may be nobody to wait for.
+}
+
+void JobRun::AbortStages(const v1::Cause& cause, const RunContext& context) {
+  if (crew_.names.empty()) return;
+  ++context.epoch;
+  for (const std::string& name : crew_.names) {
+    const registry::StageEntry* entry = context.registry.Find(name);
+    if (entry == nullptr || entry->job_id != log_.job().id()) continue;
+    context.links.Abort(name, context.epoch, cause, context.actions);
+  }
+}
+
+void JobRun::Finish(const Verdict& verdict, const RunContext& context) {
+  phase_ = Phase::kOver;
+  deadline_ = MonotonicTime::Infinite();
+  Job& job = log_.mutable_job();
+  job.set_reason(verdict.reason);
+  if (verdict.cause.code() != 0) *job.mutable_cause() = verdict.cause;
+  *job.mutable_end_time() = ToProto(context.now.wall);
+  // The summary tells of the end, and the end's event carries the summary.
+  const Job::State before = job.state();
+  job.set_state(verdict.state);
+  WriteResults(context);
+  job.set_state(before);
+  log_.Move(verdict.state, context.now, context.actions);
+}
+
+void JobRun::WriteResults(const RunContext& context) {
+  std::vector<v1::StageReady> ready;
+  for (const auto& entry : ready_) {
+    if (entry.has_value()) ready.push_back(*entry);
+  }
+  const bool all_ready = !ready_.empty() && ready.size() == ready_.size();
+  std::vector<v1::EndReport> ends;
+  for (const auto& entry : ends_) {
+    if (entry.has_value()) ends.push_back(*entry);
+  }
+  const bool all_ended = !ends_.empty() && ends.size() == ends_.size();
+  const std::string summary =
+      Summary({.job = log_.job(),
+               .crew = crew_,
+               .plan = plan_.has_value() ? &*plan_ : nullptr,
+               .accounting = accounting_.has_value() ? &*accounting_ : nullptr,
+               .ready = all_ready ? &ready : nullptr,
+               .ends = all_ended ? &ends : nullptr,
+               .fingerprint = fingerprint_,
+               .protocol = context.options.registry.highest_protocol,
+               .build = context.options.build});
+  log_.mutable_job().set_summary_json(summary);
+  if (accounting_.has_value()) {
+    log_.Write("trace.json",
+               ChromeTrace(crew_, accounting_->traced(), first_step_),
+               WriteJobFile::Mode::kReplace, context.actions);
+  }
+  log_.Write("summary.json", summary, WriteJobFile::Mode::kReplace,
+             context.actions);
+}
+
+MonotonicTime JobRun::NextTick() const {
+  if (phase_ == Phase::kStopping || over()) return deadline_;
+  return std::min(deadline_, first_cause_.NextDeadline());
+}
+
+}  // namespace penstock::coordinator::dispatch

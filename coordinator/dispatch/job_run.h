@@ -1,0 +1,193 @@
+// One job from QUEUED to its end: chooses stages, checks inputs, plans,
+// assembles, drives the steps, and finds the first cause when something fails.
+//
+//   phase             waits for                        then
+//   [1] queued        K free stages                    CheckInputs to all
+//   [2] checking      every InputsChecked              plan; Assignments
+//   [3] assembling    every StageReady                 the first commands
+//   [4] stepping      reports, acks, evaluations       releases, commands
+//   [5] ending        every EndReport                  SUCCEEDED
+//   [6] stopping      every Aborted, or its deadline   FAILED or CANCELLED
+//   [7] over
+//
+//   any of 1 to 5 -> 6 (from 1 straight to 7) on a failure or a cancel
+//
+// The job's public state (jobs/job_state.h) follows the phases. Each wait has
+// a deadline; its error names what is missing.
+#ifndef PENSTOCK_COORDINATOR_DISPATCH_JOB_RUN_H_
+#define PENSTOCK_COORDINATOR_DISPATCH_JOB_RUN_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "common/time/clock.h"
+#include "coordinator/dispatch/accounting.h"
+#include "coordinator/dispatch/actions.h"
+#include "coordinator/dispatch/assembly.h"
+#include "coordinator/dispatch/first_cause.h"
+#include "coordinator/dispatch/inputs.h"
+#include "coordinator/dispatch/job_log.h"
+#include "coordinator/dispatch/options.h"
+#include "coordinator/dispatch/stage_links.h"
+#include "coordinator/dispatch/step_barrier.h"
+#include "coordinator/planner/plan.h"
+#include "coordinator/registry/registry.h"
+
+namespace penstock::coordinator::dispatch {
+
+// What every call gets: the core's parts, the time, and where actions go.
+struct RunContext {
+  const Options& options;
+  registry::Registry& registry;
+  StageLinks& links;
+  int64_t& epoch;  // The newest that was given out; grows.
+  const Now& now;
+  Actions& actions;
+};
+
+// Thread-compatible: confined to the core's loop.
+class JobRun {
+ public:
+  JobRun(const NewJob& job, const JobLog& log, const Options& options);
+
+  const v1::Job& job() const { return log_.job(); }
+  bool queued() const { return phase_ == Phase::kQueued; }
+  bool over() const { return phase_ == Phase::kOver; }
+  const spec::JobSpec& spec() const { return job_.spec; }
+  // Whether the stage works for this job.
+  bool Has(absl::string_view stage) const { return RankOf(stage) >= 0; }
+
+  void Created(const RunContext& context);
+  // Starts when there are enough free stages; returns whether it did.
+  // REQUIRES: queued().
+  bool TryStart(const RunContext& context);
+  void Cancel(const RunContext& context);
+
+  // --- Of a stage of this job.
+
+  // InvalidArgument: it makes no sense; the job has failed with it.
+  absl::Status Receive(absl::string_view stage, const v1::StageMessage& message,
+                       const RunContext& context);
+  void SessionBroken(absl::string_view stage, const RunContext& context);
+  void SessionRestored(absl::string_view stage, const v1::Hello& hello,
+                       const RunContext& context);
+  void MonitorRefused(absl::string_view stage, const RunContext& context);
+  // It is LOST, and why.
+  void StageLost(absl::string_view stage, const v1::Cause& cause,
+                 const RunContext& context);
+  // It has dropped this job.
+  void StageReleased(absl::string_view stage, const RunContext& context);
+  // More is known of a stage that was lost: how its process ended.
+  void ExplainLoss(absl::string_view stage, const std::string& how,
+                   const RunContext& context);
+
+  void Tick(const RunContext& context);
+  common::time::MonotonicTime NextTick() const;
+
+ private:
+  enum class Phase {
+    kQueued,
+    kChecking,
+    kAssembling,
+    kStepping,
+    kEnding,
+    kStopping,
+    kOver,
+  };
+  // How a job that stops ends.
+  struct Verdict {
+    v1::Job::State state = v1::Job::STATE_FAILED;
+    v1::Job::StateReason reason = v1::Job::STATE_REASON_UNSPECIFIED;
+    v1::Cause cause;
+  };
+
+  int RankOf(absl::string_view stage) const;
+  int ranks() const { return static_cast<int>(crew_.names.size()); }
+  // A message that nobody waits for any more, or not yet.
+  bool InPhase(Phase phase) const { return phase_ == phase; }
+
+  // job_run_assembly.cc
+  void OnInputsChecked(int rank, const v1::InputsChecked& checked,
+                       const RunContext& context);
+  absl::Status Plan(const RunContext& context);
+  void Assemble(const RunContext& context);
+  void OnReady(int rank, const v1::StageReady& ready,
+               const RunContext& context);
+
+  // job_run_steps.cc
+  void StartSteps(const RunContext& context);
+  void IssueCommands(const RunContext& context);
+  absl::Status OnStepReport(int rank, const v1::StepReport& report,
+                            const RunContext& context);
+  absl::Status OnApplyAck(int rank, const v1::ApplyAck& ack,
+                          const RunContext& context);
+  absl::Status OnEvalReport(int rank, const v1::EvalReport& report,
+                            const RunContext& context);
+  // Releases, commits, issues and ends as far as the barrier allows.
+  absl::Status Advance(const RunContext& context);
+  void Release(const StepResult& result, const RunContext& context);
+  bool Evaluates(int64_t step) const;
+  // Commits the applied step, once its evaluation is there.
+  void Commit(const RunContext& context);
+  void SendEnd(const RunContext& context);
+  void OnEndReport(int rank, const v1::EndReport& report,
+                   const RunContext& context);
+  void Succeed(const RunContext& context);
+  std::string MissingText() const;
+  void CheckProgress(const RunContext& context);
+
+  // job_run.cc
+  void OnFailure(absl::string_view stage, const v1::StageFailure& failure,
+                 const RunContext& context);
+  void Blame(const RunContext& context);
+  void Fail(v1::Job::StateReason reason, const v1::Cause& cause,
+            const RunContext& context);
+  void FailWith(const absl::Status& status, const RunContext& context);
+  void Stop(const Verdict& verdict, absl::Duration deadline,
+            const RunContext& context);
+  void AbortStages(const v1::Cause& cause, const RunContext& context);
+  void Finish(const Verdict& verdict, const RunContext& context);
+  void Consequence(absl::string_view stage, const v1::Cause& cause,
+                   const RunContext& context);
+  void WriteResults(const RunContext& context);
+
+  const NewJob job_;
+  JobLog log_;
+  Phase phase_ = Phase::kQueued;
+  common::time::MonotonicTime deadline_ =
+      common::time::MonotonicTime::Infinite();  // Of the phase.
+  common::time::MonotonicTime since_;           // When the phase began.
+
+  Crew crew_;
+  std::vector<std::optional<v1::InputsChecked>> checked_;
+  ResolvedInputs inputs_;
+  std::optional<planner::Plan> plan_;
+  std::vector<std::optional<v1::StageReady>> ready_;
+  std::string fingerprint_;
+
+  std::optional<StepBarrier> barrier_;
+  std::optional<Accounting> accounting_;
+  int64_t issued_ = 0;  // Newest step whose commands are sent.
+  std::map<int64_t, std::vector<std::optional<TimedReport>>> reports_;
+  std::optional<CommittedStep> released_;  // Released, not yet applied.
+  std::optional<CommittedStep> applied_;   // Applied, not yet committed.
+  std::map<int64_t, v1::EvalReport> evaluations_;
+  common::time::MonotonicTime first_step_;
+  common::time::MonotonicTime step_start_;
+  common::time::MonotonicTime moved_;  // When something last moved.
+  bool stalled_ = false;
+  std::vector<std::optional<v1::EndReport>> ends_;
+
+  FirstCause first_cause_;
+  Verdict verdict_;  // While stopping.
+};
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_COORDINATOR_DISPATCH_JOB_RUN_H_

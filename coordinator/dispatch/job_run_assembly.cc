@@ -1,0 +1,281 @@
+// JobRun from QUEUED to the first command: phases 1 to 3, and the clock.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/log/log.h"
+#include "common/status/error_details.h"
+#include "common/status/status_macros.h"
+#include "coordinator/dispatch/job_run.h"
+#include "coordinator/dispatch/proto_time.h"
+#include "coordinator/dispatch/spec_messages.h"
+#include "coordinator/dispatch/summary.h"
+#include "coordinator/planner/refusal.h"
+#include "coordinator/spec/resolved_yaml.h"
+
+namespace penstock::coordinator::dispatch {
+
+using v1::Job;
+using v1::Occurrence;
+
+bool JobRun::TryStart(const RunContext& context) {
+  CHECK(queued());
+  Crew crew = ChooseCrew(job_.spec, context.registry, context.links);
+  const int wanted = static_cast<int>(job_.spec.pipeline.stages.value_or(1));
+  if (static_cast<int>(crew.names.size()) < wanted) return false;
+
+  const absl::Status numerics = AgreeOnNumerics(context.registry, crew);
+  absl::StatusOr<planner::PlanRequest> request = PlanRequestOf(job_);
+  CHECK_OK(request.status());  // CreateJob made a plan of it.
+  absl::StatusOr<std::vector<planner::StageLayers>> stages =
+      planner::PlanStages(*request);
+  CHECK_OK(stages.status());
+
+  log_.Move(Job::STATE_PLANNING, context.now, context.actions);
+  Job& job = log_.mutable_job();
+  *job.mutable_start_time() = ToProto(context.now.wall);
+  job.set_device(crew.device_kind);
+  if (!numerics.ok()) {
+    FailWith(numerics, context);
+    return true;
+  }
+  crew_ = std::move(crew);
+  for (const std::string& name : crew_.names) job.add_stage_names(name);
+  log_.Publish(context.now, context.actions);
+  const schedule::Placement placement =
+      request->given.has_value()
+          ? request->given->placement
+          : schedule::LoopPlacement(request->ranks, request->chunks);
+  ++context.epoch;
+  checked_.assign(ranks(), std::nullopt);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const std::string& name = crew_.names[rank];
+    CHECK_OK(context.registry.Assign(name, job.id(), rank, crew_.numerics_id));
+    context.links.Begin(name, context.epoch);
+    v1::CoordinatorMessage message;
+    *message.mutable_check_inputs() =
+        CheckInputsFor(job_, job.id(), *stages, placement, rank);
+    context.links.Send(name, std::move(message), Answer::kInputsChecked,
+                       context.actions);
+  }
+  phase_ = Phase::kChecking;
+  since_ = context.now.monotonic;
+  deadline_ = since_ + context.options.check_inputs_deadline;
+  return true;
+}
+
+void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
+                             const RunContext& context) {
+  context.links.Answered(crew_.names[rank], Answer::kInputsChecked);
+  if (!InPhase(Phase::kChecking) || checked_[rank].has_value()) return;
+  checked_[rank] = checked;
+  const bool all =
+      std::all_of(checked_.begin(), checked_.end(),
+                  [](const auto& entry) { return entry.has_value(); });
+  // One failure is enough; the others would only repeat it.
+  if (!all && !checked.has_failure()) return;
+  const absl::StatusOr<planner::PlanRequest> request = PlanRequestOf(job_);
+  CHECK_OK(request.status());
+  const schedule::Placement placement =
+      request->given.has_value()
+          ? request->given->placement
+          : schedule::LoopPlacement(request->ranks, request->chunks);
+  std::vector<CheckedInputs> answers;
+  for (int r = 0; r < ranks(); ++r) {
+    if (!checked_[r].has_value()) continue;
+    answers.push_back({.stage_name = crew_.names[r],
+                       .host = crew_.hosts[r],
+                       .reads_data = ReadsData(placement, r),
+                       .answer = *checked_[r]});
+  }
+  absl::StatusOr<ResolvedInputs> inputs = ResolveInputs(job_, answers);
+  if (!inputs.ok()) {
+    FailWith(inputs.status(), context);
+    return;
+  }
+  inputs_ = *std::move(inputs);
+  if (const absl::Status planned = Plan(context); !planned.ok()) {
+    FailWith(planned, context);
+    return;
+  }
+  Assemble(context);
+}
+
+absl::Status JobRun::Plan(const RunContext& context) {
+  NewJob resolved = job_;
+  resolved.spec = inputs_.spec;
+  ASSIGN_OR_RETURN(planner::PlanRequest request, PlanRequestOf(resolved));
+  for (const std::string& name : crew_.names) {
+    const int64_t bytes =
+        context.registry.Find(name)->registration.device().memory_bytes();
+    if (bytes <= 0) continue;
+    request.device_memory =
+        std::min(bytes, request.device_memory.value_or(bytes));
+  }
+  absl::StatusOr<planner::Plan> plan = planner::MakePlan(request);
+  if (!plan.ok()) return PlaceRefusal(job_, plan.status());
+  plan_ = *std::move(plan);
+
+  // Nothing is dropped: the stages' blocks are the model's.
+  int64_t blocks = 0;
+  std::vector<int64_t> partition;
+  for (const planner::StageLayers& layers : plan_->stages) {
+    blocks += layers.blocks();
+    partition.push_back(layers.blocks());
+  }
+  CHECK_EQ(blocks, inputs_.spec.model.layers);
+  inputs_.spec.pipeline.partition = partition;
+  fingerprint_ = Fingerprint(inputs_.spec, inputs_.data_digest);
+  return absl::OkStatus();
+}
+
+void JobRun::Assemble(const RunContext& context) {
+  log_.OpenFolder(context.actions);
+  Job& job = log_.mutable_job();
+  job.set_steps(inputs_.steps);
+  job.set_micro_batches(plan_->program.micro_batches);
+  job.set_predicted_bubble_rate(plan_->predicted.bubble_rate);
+  job.set_resolved_yaml(spec::ToResolvedYaml(inputs_.spec));
+  for (const std::string& note : inputs_.notes) {
+    job.add_notes(note);
+    log_.Occur({.kind = "NOTE", .message = note}, context.now, context.actions);
+  }
+  log_.Write("job.yaml", job.resolved_yaml(), WriteJobFile::Mode::kReplace,
+             context.actions);
+  log_.Move(Job::STATE_ASSEMBLING, context.now, context.actions);
+
+  std::string secret;
+  for (int i = 0; i < 4; ++i) {
+    const uint64_t word = context.options.random();
+    secret.append(reinterpret_cast<const char*>(&word), sizeof(word));
+  }
+  const AssignmentRequest request = {.job = job_,
+                                     .spec = inputs_.spec,
+                                     .job_id = job.id(),
+                                     .plan = *plan_,
+                                     .crew = crew_,
+                                     .epoch_secret = secret,
+                                     .options = context.options};
+  ready_.assign(ranks(), std::nullopt);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    v1::CoordinatorMessage message;
+    *message.mutable_assignment() = AssignmentFor(request, rank);
+    context.links.Send(crew_.names[rank], std::move(message), Answer::kReady,
+                       context.actions);
+  }
+  phase_ = Phase::kAssembling;
+  since_ = context.now.monotonic;
+  deadline_ = since_ + context.options.assembly_deadline;
+}
+
+void JobRun::OnReady(int rank, const v1::StageReady& ready,
+                     const RunContext& context) {
+  context.links.Answered(crew_.names[rank], Answer::kReady);
+  if (!InPhase(Phase::kAssembling) || ready_[rank].has_value()) return;
+  ready_[rank] = ready;
+  CHECK_OK(context.registry.Move(crew_.names[rank], v1::Stage::STATE_READY));
+  std::vector<v1::StageReady> all;
+  for (const auto& entry : ready_) {
+    if (!entry.has_value()) return;
+    all.push_back(*entry);
+  }
+  NewJob resolved = job_;
+  resolved.spec = inputs_.spec;
+  const absl::StatusOr<planner::PlanRequest> request = PlanRequestOf(resolved);
+  CHECK_OK(request.status());
+  if (const absl::Status covered = CheckCoverage(request->model, crew_, all);
+      !covered.ok()) {
+    FailWith(covered, context);
+    return;
+  }
+  for (int r = 0; r < ranks(); ++r) {
+    const v1::MemoryBytes& memory = all[r].memory();
+    const int64_t measured = memory.parameters() + memory.gradients() +
+                             memory.optimizer() + memory.activation_slots() +
+                             memory.workspace() + memory.transfer_slots();
+    const int64_t predicted = plan_->memory[r].total();
+    if (measured == predicted) continue;
+    log_.Occur(
+        {.severity = Occurrence::SEVERITY_WARNING,
+         .kind = "MEMORY_PREDICTION",
+         .message = absl::StrCat(crew_.names[r], " allocated ", measured,
+                                 " bytes; the plan predicted ", predicted),
+         .stage_name = crew_.names[r]},
+        context.now, context.actions);
+  }
+  StartSteps(context);
+}
+
+void JobRun::Tick(const RunContext& context) {
+  Blame(context);
+  if (phase_ == Phase::kStepping) CheckProgress(context);
+  if (over() || context.now.monotonic < deadline_) return;
+  const auto missing = [&](const auto& answers) {
+    std::vector<std::string> names;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (answers[rank].has_value()) continue;
+      const registry::StageEntry* entry =
+          context.registry.Find(crew_.names[rank]);
+      names.push_back(absl::StrCat(
+          crew_.names[rank], " on host ", crew_.hosts[rank],
+          entry != nullptr && entry->connected() ? "" : " (not connected)"));
+    }
+    return absl::StrJoin(names, ", ");
+  };
+  const std::string waited =
+      absl::FormatDuration(context.now.monotonic - since_);
+  v1::Cause cause;
+  cause.set_code(static_cast<int>(absl::StatusCode::kDeadlineExceeded));
+  switch (phase_) {
+    case Phase::kQueued: {
+      const Crew crew = ChooseCrew(job_.spec, context.registry, context.links);
+      log_.Occur(
+          {.kind = "WAITING_FOR_STAGES",
+           .message = absl::StrCat(
+               "waiting for ", job_.spec.pipeline.stages.value_or(1),
+               " free stages for ", waited, "; there are ", crew.names.size())},
+          context.now, context.actions);
+      deadline_ = context.now.monotonic + context.options.waiting_notice;
+      break;
+    }
+    case Phase::kChecking:
+      cause.set_message(absl::StrCat(
+          "the inputs (", job_.spec.data.train,
+          job_.spec.model.from.empty() ? "" : " and " + job_.spec.model.from,
+          ") were not seen within ", waited, " by ", missing(checked_)));
+      Fail(Job::STATE_REASON_INPUT_NOT_VISIBLE, cause, context);
+      break;
+    case Phase::kAssembling:
+      cause.set_message(
+          absl::StrCat("not ready after ", waited, ": ", missing(ready_)));
+      Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, cause, context);
+      break;
+    case Phase::kEnding:
+      cause.set_message(absl::StrCat("the trained model was not written after ",
+                                     waited, " by ", missing(ends_)));
+      Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, cause, context);
+      break;
+    case Phase::kStopping: {
+      std::vector<std::string> holding;
+      for (const std::string& name : crew_.names) {
+        if (context.links.Aborting(name)) holding.push_back(name);
+      }
+      log_.Occur(
+          {.severity = Occurrence::SEVERITY_WARNING,
+           .kind = "STAGE_DID_NOT_ABORT",
+           .message = absl::StrCat("still not free after ",
+                                   "the abort: ", absl::StrJoin(holding, ", ")),
+           .step = log_.job().step(),
+           .consequence = true},
+          context.now, context.actions);
+      Finish(verdict_, context);
+      break;
+    }
+    case Phase::kStepping:  // CheckProgress.
+    case Phase::kOver:
+      break;
+  }
+}
+
+}  // namespace penstock::coordinator::dispatch

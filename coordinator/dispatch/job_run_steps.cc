@@ -1,0 +1,321 @@
+// JobRun from the first command to the last shard: phases 4 and 5.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/log/log.h"
+#include "common/status/status_macros.h"
+#include "coordinator/dispatch/command_stream.h"
+#include "coordinator/dispatch/job_run.h"
+#include "coordinator/dispatch/proto_time.h"
+#include "coordinator/dispatch/summary.h"
+#include "coordinator/planner/parameter_sizes.h"
+
+namespace penstock::coordinator::dispatch {
+
+using v1::Job;
+using v1::Occurrence;
+
+void JobRun::StartSteps(const RunContext& context) {
+  const spec::JobSpec& spec = inputs_.spec;
+  const schedule::Placement& placement = plan_->program.placement;
+  int64_t parameters = 0;
+  for (const auto& ready : ready_) {
+    for (const v1::ParameterInfo& parameter : ready->parameters()) {
+      parameters += parameter.owned() ? 1 : 0;
+    }
+  }
+  barrier_.emplace(
+      BarrierOptions{.ranks = ranks(),
+                     .head_rank = placement.rank_of(placement.stages() - 1),
+                     .micro_batches = plan_->program.micro_batches,
+                     .parameters = parameters,
+                     .steps = inputs_.steps,
+                     .optimizer = spec.optimizer,
+                     .lr_schedule = spec.lr_schedule});
+  accounting_.emplace(ranks(), spec.batch.global, inputs_.sequences);
+  for (const std::string& name : crew_.names) {
+    CHECK_OK(context.registry.Move(name, v1::Stage::STATE_RUNNING));
+  }
+  log_.Move(Job::STATE_RUNNING, context.now, context.actions);
+  phase_ = Phase::kStepping;
+  deadline_ = context.now.monotonic + context.options.registry.lease;
+  first_step_ = step_start_ = moved_ = context.now.monotonic;
+  IssueCommands(context);
+}
+
+bool JobRun::Evaluates(int64_t step) const {
+  return inputs_.evaluation_micro_batches > 0 &&
+         (step % inputs_.spec.evaluate->every == 0 || step == inputs_.steps);
+}
+
+void JobRun::IssueCommands(const RunContext& context) {
+  const int head =
+      plan_->program.placement.rank_of(plan_->program.placement.stages() - 1);
+  while (issued_ < inputs_.steps &&
+         issued_ < barrier_->applied() + context.options.window) {
+    ++issued_;
+    const bool timings = CarriesFullTimings(issued_, inputs_.steps);
+    for (int rank = 0; rank < ranks(); ++rank) {
+      v1::CoordinatorMessage message;
+      *message.mutable_commands() =
+          TrainCommands(plan_->program, rank, issued_, timings);
+      context.links.Send(crew_.names[rank], std::move(message), Answer::kNone,
+                         context.actions);
+      if (!Evaluates(issued_)) continue;
+      v1::CoordinatorMessage evaluate;
+      *evaluate.mutable_commands() = EvaluateCommands(
+          plan_->program, rank, issued_, inputs_.evaluation_micro_batches);
+      context.links.Send(crew_.names[rank], std::move(evaluate),
+                         rank == head ? Answer::kEvalReport : Answer::kNone,
+                         context.actions);
+    }
+  }
+}
+
+absl::Status JobRun::OnStepReport(int rank, const v1::StepReport& report,
+                                  const RunContext& context) {
+  context.links.Acknowledge(crew_.names[rank], report.acked_seq());
+  if (!InPhase(Phase::kStepping)) return absl::OkStatus();
+  RETURN_IF_ERROR(barrier_->AddReport(rank, report));
+  if (report.step() > barrier_->applied()) {
+    auto& reports = reports_[report.step()];
+    reports.resize(ranks());
+    if (!reports[rank].has_value()) {
+      reports[rank] =
+          TimedReport{.report = report, .arrived = context.now.monotonic};
+    }
+  }
+  context.registry.SetStep(crew_.names[rank], report.step() - 1);
+  return Advance(context);
+}
+
+absl::Status JobRun::OnApplyAck(int rank, const v1::ApplyAck& ack,
+                                const RunContext& context) {
+  context.links.Acknowledge(crew_.names[rank], ack.acked_seq());
+  if (!InPhase(Phase::kStepping)) return absl::OkStatus();
+  RETURN_IF_ERROR(barrier_->AddAck(rank, ack.step()));
+  context.registry.SetStep(crew_.names[rank], ack.step());
+  return Advance(context);
+}
+
+absl::Status JobRun::OnEvalReport(int rank, const v1::EvalReport& report,
+                                  const RunContext& context) {
+  context.links.Answered(crew_.names[rank], Answer::kEvalReport);
+  if (!InPhase(Phase::kStepping)) return absl::OkStatus();
+  if (report.step() < 1 || report.step() > issued_ ||
+      !Evaluates(report.step())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", rank, " reports an evaluation of step ",
+                     report.step(), ", which is not evaluated"));
+  }
+  if (report.step() > log_.job().step()) {
+    evaluations_.emplace(report.step(), report);
+  }
+  return Advance(context);
+}
+
+absl::Status JobRun::Advance(const RunContext& context) {
+  moved_ = context.now.monotonic;
+  stalled_ = false;
+  while (InPhase(Phase::kStepping)) {
+    if (released_.has_value() &&
+        released_->result.step == barrier_->applied()) {
+      CHECK(!applied_.has_value());
+      applied_ = std::move(released_);
+      released_.reset();
+      applied_->committed = context.now.monotonic;
+      applied_->wall = context.now.wall;
+      IssueCommands(context);
+    }
+    // A line has its validation loss: the evaluation comes before the next
+    // step's report from the same rank.
+    if (applied_.has_value()) Commit(context);
+    if (log_.job().step() == inputs_.steps) {
+      SendEnd(context);
+      break;
+    }
+    if (applied_.has_value()) break;
+    ASSIGN_OR_RETURN(const std::optional<StepResult> result,
+                     barrier_->Release());
+    if (!result.has_value()) break;
+    Release(*result, context);
+  }
+  return absl::OkStatus();
+}
+
+void JobRun::Release(const StepResult& result, const RunContext& context) {
+  const bool broken = !result.nonfinite.empty();
+  if (broken || result.valid_tokens == 0) {
+    const bool fails = broken && inputs_.spec.optimizer.on_nonfinite ==
+                                     spec::OnNonfinite::kFail;
+    const std::string stage =
+        broken ? crew_.names[result.nonfinite_rank] : std::string();
+    const std::string message =
+        broken ? absl::StrCat("step ", result.step, ": ", result.nonfinite,
+                              " on ", stage, " is not finite")
+               : absl::StrCat("step ", result.step,
+                              " has no valid token; it updates nothing");
+    if (fails) {
+      v1::Cause cause;
+      cause.set_code(static_cast<int>(absl::StatusCode::kOutOfRange));
+      cause.set_reason("NONFINITE");
+      cause.set_stage_name(stage);
+      cause.set_message(absl::StrCat(
+          message,
+          "; lower the learning rate, or set optimizer.on_nonfinite: "
+          "skip"));
+      Fail(Job::STATE_REASON_NONFINITE, cause, context);
+      return;
+    }
+    log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+                .kind = broken ? "NONFINITE" : "NO_VALID_TOKENS",
+                .message = message + (broken ? "; skipped" : ""),
+                .stage_name = stage,
+                .step = result.step},
+               context.now, context.actions);
+  }
+  CommittedStep step{.result = result, .started = step_start_};
+  for (auto& report : reports_[result.step]) {
+    step.reports.push_back(*std::move(report));
+  }
+  reports_.erase(result.step);
+  released_ = std::move(step);
+  for (const std::string& name : crew_.names) {
+    v1::CoordinatorMessage message;
+    *message.mutable_release() = result.release;
+    context.links.Send(name, std::move(message), Answer::kNone,
+                       context.actions);
+  }
+}
+
+void JobRun::Commit(const RunContext& context) {
+  const int64_t step = applied_->result.step;
+  step_start_ = applied_->committed;
+  if (Evaluates(step)) {
+    const auto it = evaluations_.find(step);
+    if (it == evaluations_.end()) return;  // Wait for it.
+    applied_->validation_loss =
+        it->second.loss_sum() / static_cast<double>(it->second.valid_tokens());
+    evaluations_.erase(it);
+    step_start_ = std::max(step_start_, context.now.monotonic);
+  }
+  const v1::StepMetrics metrics = accounting_->Commit(*applied_);
+  applied_.reset();
+  log_.Step(metrics, MetricsLine(metrics), context.now, context.actions);
+}
+
+void JobRun::SendEnd(const RunContext& context) {
+  phase_ = Phase::kEnding;
+  since_ = context.now.monotonic;
+  deadline_ = since_ + context.options.end_deadline;
+  ends_.assign(ranks(), std::nullopt);
+  const std::string& directory = log_.job().run_directory();
+  for (int rank = 0; rank < ranks(); ++rank) {
+    v1::CoordinatorMessage message;
+    v1::End& end = *message.mutable_end();
+    if (!directory.empty()) {
+      end.set_model_directory(absl::StrCat(directory, "/model"));
+    }
+    end.set_shard_file(ShardFile(rank, ranks()));
+    context.links.Send(crew_.names[rank], std::move(message),
+                       Answer::kEndReport, context.actions);
+  }
+}
+
+void JobRun::OnEndReport(int rank, const v1::EndReport& report,
+                         const RunContext& context) {
+  context.links.Answered(crew_.names[rank], Answer::kEndReport);
+  if (!InPhase(Phase::kEnding) || ends_[rank].has_value()) return;
+  ends_[rank] = report;
+  if (std::all_of(ends_.begin(), ends_.end(),
+                  [](const auto& entry) { return entry.has_value(); })) {
+    Succeed(context);
+  }
+}
+
+void JobRun::Succeed(const RunContext& context) {
+  std::vector<v1::EndReport> ends;
+  int64_t digests = 0, elements = 0;
+  for (const auto& end : ends_) {
+    digests += end->digests_size();
+    ends.push_back(*end);
+  }
+  int64_t owned = 0;
+  for (const auto& ready : ready_) {
+    for (const v1::ParameterInfo& parameter : ready->parameters()) {
+      if (!parameter.owned()) continue;
+      ++owned;
+      elements += parameter.elements();
+    }
+  }
+  if (digests != owned) {
+    FailWith(
+        absl::InternalError(absl::StrCat("the stages wrote digests of ",
+                                         digests, " parameters of ", owned)),
+        context);
+    return;
+  }
+  if (ranks() > 1) {
+    log_.Write("model/model.safetensors.index.json",
+               ShardIndex(ends, elements * static_cast<int64_t>(sizeof(float))),
+               WriteJobFile::Mode::kReplace, context.actions);
+  }
+  v1::Cause over;
+  over.set_message("the job has succeeded");
+  AbortStages(over, context);
+  Finish({.state = Job::STATE_SUCCEEDED}, context);
+}
+
+std::string JobRun::MissingText() const {
+  const bool acks = barrier_->released() > 0;
+  std::vector<std::string> names;
+  for (const int rank : barrier_->Missing()) {
+    names.push_back(crew_.names[rank]);
+  }
+  if (applied_.has_value()) {
+    return absl::StrCat("the evaluation of step ", applied_->result.step);
+  }
+  return absl::StrCat("step ", barrier_->applied() + 1, ": the ",
+                      acks ? "ack" : "report", " of ",
+                      absl::StrJoin(names, ", "));
+}
+
+// Nothing moves: says so after a lease, gives up after stall_deadline.
+void JobRun::CheckProgress(const RunContext& context) {
+  for (const std::string& name : crew_.names) {
+    const registry::StageEntry* entry = context.registry.Find(name);
+    if (entry == nullptr || entry->queued_commands == 0) continue;
+    if (entry->progress_since > moved_) {
+      moved_ = entry->progress_since;
+      stalled_ = false;
+    }
+  }
+  const absl::Duration still = context.now.monotonic - moved_;
+  const absl::Duration notice = context.options.registry.lease;
+  if (still >= context.options.stall_deadline) {
+    v1::Cause cause;
+    cause.set_code(static_cast<int>(absl::StatusCode::kDeadlineExceeded));
+    cause.set_message(absl::StrCat("nothing moved for ",
+                                   absl::FormatDuration(still),
+                                   "; waiting for ", MissingText()));
+    Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, cause, context);
+    return;
+  }
+  if (still >= notice && !stalled_) {
+    stalled_ = true;
+    log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+                .kind = "STALLED",
+                .message = absl::StrCat("nothing moved for ",
+                                        absl::FormatDuration(still),
+                                        "; waiting for ", MissingText()),
+                .step = log_.job().step()},
+               context.now, context.actions);
+  }
+  deadline_ =
+      stalled_ ? moved_ + context.options.stall_deadline : moved_ + notice;
+}
+
+}  // namespace penstock::coordinator::dispatch

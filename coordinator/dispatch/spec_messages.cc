@@ -1,0 +1,185 @@
+#include "coordinator/dispatch/spec_messages.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "coordinator/planner/refusal.h"
+#include "coordinator/schedule/text.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+// The generators' names are those of the job file.
+std::string ScheduleName(spec::ScheduleKind kind) {
+  switch (kind) {
+    case spec::ScheduleKind::kNaive:
+      return "naive";
+    case spec::ScheduleKind::kGpipe:
+      return "gpipe";
+    case spec::ScheduleKind::k1F1B:
+      return "1f1b";
+    case spec::ScheduleKind::kInterleaved:
+      return "interleaved";
+    case spec::ScheduleKind::kLoopedBfs:
+      return "looped-bfs";
+    case spec::ScheduleKind::kZbH1:
+      return "zb-h1";
+    case spec::ScheduleKind::kZbH2:
+      return "zb-h2";
+    case spec::ScheduleKind::kZb1pInterleaved:
+      return "zb1p-interleaved";
+    case spec::ScheduleKind::kZbV:
+      return "zb-v";
+    case spec::ScheduleKind::kVHalf:
+      return "v-half";
+    case spec::ScheduleKind::kVMin:
+      return "v-min";
+    case spec::ScheduleKind::kDualpipeV:
+      return "dualpipe-v";
+    case spec::ScheduleKind::kAuto:
+      return "auto";
+    case spec::ScheduleKind::kFile:
+      return "file";
+  }
+  CHECK(false) << "unknown schedule";
+  return "";
+}
+
+v1::DataConfig::Format FormatOf(spec::DataFormat format) {
+  switch (format) {
+    case spec::DataFormat::kText:
+      return v1::DataConfig::FORMAT_TEXT;
+    case spec::DataFormat::kJsonl:
+      return v1::DataConfig::FORMAT_JSONL;
+    case spec::DataFormat::kNanogpt:
+      return v1::DataConfig::FORMAT_NANOGPT;
+    case spec::DataFormat::kLlmc:
+    case spec::DataFormat::kMegatron:
+      break;  // The parser refuses them.
+  }
+  return v1::DataConfig::FORMAT_UNSPECIFIED;
+}
+
+}  // namespace
+
+v1::ModelConfig ModelConfigOf(const spec::ModelSpec& model) {
+  v1::ModelConfig config;
+  config.set_family(model.family == spec::ModelFamily::kGpt2
+                        ? v1::ModelConfig::FAMILY_GPT2
+                        : v1::ModelConfig::FAMILY_LLAMA);
+  config.set_layers(model.layers);
+  config.set_width(model.width);
+  config.set_heads(model.heads);
+  config.set_kv_heads(model.kv_heads);
+  config.set_head_dim(model.head_dim);
+  config.set_ffn_width(model.ffn_width);
+  config.set_context(model.context);
+  config.set_vocab(model.vocab);
+  config.set_tied_embeddings(model.tied_embeddings);
+  config.set_dropout(model.dropout);
+  config.set_norm_epsilon(model.norm_eps);
+  config.set_rope_theta(model.rope_theta);
+  config.set_init_std(model.init_std);
+  const spec::RopeScaling& scaling = model.rope_scaling;
+  if (scaling.kind != spec::RopeScalingKind::kNone) {
+    v1::ModelConfig::RopeScaling& rope = *config.mutable_rope_scaling();
+    rope.set_kind(scaling.kind == spec::RopeScalingKind::kLinear
+                      ? v1::ModelConfig::RopeScaling::KIND_LINEAR
+                      : v1::ModelConfig::RopeScaling::KIND_LLAMA3);
+    rope.set_factor(scaling.factor);
+    rope.set_low_freq_factor(scaling.low_freq_factor);
+    rope.set_high_freq_factor(scaling.high_freq_factor);
+    rope.set_original_context(scaling.original_context);
+  }
+  return config;
+}
+
+v1::OptimizerConfig OptimizerConfigOf(const spec::OptimizerSpec& optimizer) {
+  v1::OptimizerConfig config;
+  config.set_kind(optimizer.kind == spec::OptimizerKind::kAdamW
+                      ? v1::OptimizerConfig::KIND_ADAMW
+                      : v1::OptimizerConfig::KIND_SGD);
+  config.set_beta1(optimizer.beta1);
+  config.set_beta2(optimizer.beta2);
+  config.set_epsilon(optimizer.eps);
+  config.set_weight_decay(optimizer.weight_decay);
+  config.set_momentum(optimizer.momentum);
+  return config;
+}
+
+std::string AbsolutePath(absl::string_view base, absl::string_view path) {
+  if (path.empty() || base.empty() || absl::StartsWith(path, "/")) {
+    return std::string(path);
+  }
+  // ROOT:path, unless a folder's name with a colon in it comes first.
+  const size_t colon = path.find(':');
+  if (colon != absl::string_view::npos && colon < path.find('/')) {
+    return std::string(path);
+  }
+  return absl::StrCat(base, absl::EndsWith(base, "/") ? "" : "/", path);
+}
+
+v1::DataConfig DataConfigOf(const spec::DataSpec& data,
+                            absl::string_view base) {
+  v1::DataConfig config;
+  config.set_train_path(AbsolutePath(base, data.train));
+  if (data.validation.has_value()) {
+    config.set_validation_path(AbsolutePath(base, data.validation->path));
+    config.set_validation_millionths(data.validation->share_millionths);
+  }
+  config.set_format(FormatOf(data.format));
+  config.set_field(data.field);
+  config.set_order(data.order == spec::DataOrder::kShuffled
+                       ? v1::DataConfig::ORDER_SHUFFLED
+                       : v1::DataConfig::ORDER_SEQUENTIAL);
+  config.set_sequence_length(data.sequence_length.value_or(0));
+  return config;
+}
+
+absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
+  const spec::JobSpec& spec = job.spec;
+  const spec::ModelSpec& model = spec.model;
+  planner::PlanRequest request;
+  request.model = {.family = model.family == spec::ModelFamily::kGpt2
+                                 ? planner::Family::kGpt2
+                                 : planner::Family::kLlama,
+                   .layers = model.layers,
+                   .width = model.width,
+                   .heads = model.heads,
+                   .kv_heads = model.kv_heads,
+                   .head_dim = model.head_dim,
+                   .ffn_width = model.ffn_width,
+                   .context = model.context,
+                   .vocab = model.vocab,
+                   .tied = model.tied_embeddings,
+                   .dropout = model.dropout > 0};
+  request.batch = {
+      .micro_batch = spec.batch.micro_batch.value_or(1),
+      .sequence_length = spec.data.sequence_length.value_or(model.context)};
+  request.ranks = static_cast<int>(spec.pipeline.stages.value_or(1));
+  request.chunks = static_cast<int>(spec.pipeline.chunks.value_or(1));
+  request.micro_batches = static_cast<int>(spec.batch.micro_batches);
+  request.full_recompute = spec.pipeline.recompute == spec::Recompute::kFull;
+  request.optimizer = spec.optimizer.kind == spec::OptimizerKind::kAdamW
+                          ? planner::Optimizer::kAdamW
+                      : spec.optimizer.momentum > 0
+                          ? planner::Optimizer::kSgdMomentum
+                          : planner::Optimizer::kSgd;
+  request.partition = spec.pipeline.partition;
+  request.memory_limit = spec.pipeline.memory_limit;
+  request.schedule = ScheduleName(spec.pipeline.schedule);
+  if (spec.pipeline.schedule == spec::ScheduleKind::kFile) {
+    absl::StatusOr<schedule::Schedule> given = schedule::ParseCsv(
+        job.schedule_text, {.ranks = request.ranks,
+                            .micro_batches = request.micro_batches,
+                            .name = spec.pipeline.schedule_file});
+    if (!given.ok()) {
+      return planner::WithKeyPath(given.status(), "pipeline.schedule");
+    }
+    request.chunks = given->chunks();
+    request.given = *std::move(given);
+  }
+  return request;
+}
+
+}  // namespace penstock::coordinator::dispatch

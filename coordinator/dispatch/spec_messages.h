@@ -1,0 +1,31 @@
+// The JobSpec in the words of the others: of the planner and of the stages.
+#ifndef PENSTOCK_COORDINATOR_DISPATCH_SPEC_MESSAGES_H_
+#define PENSTOCK_COORDINATOR_DISPATCH_SPEC_MESSAGES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "coordinator/dispatch/actions.h"
+#include "coordinator/planner/plan.h"
+#include "coordinator/spec/job_spec.h"
+#include "penstock/v1/model.pb.h"
+
+namespace penstock::coordinator::dispatch {
+
+v1::ModelConfig ModelConfigOf(const spec::ModelSpec& model);
+v1::OptimizerConfig OptimizerConfigOf(const spec::OptimizerSpec& optimizer);
+// Paths made absolute with `base`, the job file's folder.
+v1::DataConfig DataConfigOf(const spec::DataSpec& data, absl::string_view base);
+// `path` below `base`; absolute paths, ROOT:path and "" stay.
+std::string AbsolutePath(absl::string_view base, absl::string_view path);
+
+// What the planner is asked. The sequence length is that of the spec, or the
+// model's context while the data have not decided.
+// InvalidArgument: a schedule file that is no schedule, at pipeline.schedule.
+absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job);
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_COORDINATOR_DISPATCH_SPEC_MESSAGES_H_

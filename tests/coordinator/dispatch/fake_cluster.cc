@@ -1,0 +1,172 @@
+#include "tests/coordinator/dispatch/fake_cluster.h"
+
+#include <algorithm>
+
+#include "gtest/gtest.h"
+
+namespace penstock::coordinator::dispatch {
+
+NewJob TinyJob(int stages, int micro_batches, int64_t steps) {
+  NewJob job;
+  job.spec.name = "tiny";
+  job.spec.model = {.family = spec::ModelFamily::kGpt2,
+                    .layers = 4,
+                    .width = 8,
+                    .heads = 2,
+                    .kv_heads = 2,
+                    .head_dim = 4,
+                    .ffn_width = 32,
+                    .context = 16,
+                    .vocab = 256};
+  job.spec.data.train = "train.txt";
+  job.spec.data.sequence_length = 16;
+  job.spec.batch = {.global = micro_batches,
+                    .micro_batch = 1,
+                    .micro_batches = micro_batches};
+  job.spec.pipeline.stages = stages;
+  job.spec.steps = steps;
+  job.request.set_base_directory("/jobs/tiny");
+  job.request.set_run_directory("/runs/tiny");
+  job.positions = spec::PositionMap("tiny.yaml");
+  return job;
+}
+
+FakeCluster::FakeCluster(Options options) {
+  uint64_t next = 0;
+  options.random = [next]() mutable { return next++; };
+  core = std::make_unique<Core>(options, store);
+}
+
+FakeStage& FakeCluster::AddStage(const std::string& name,
+                                 const std::string& incarnation) {
+  auto& slot = stages_[name];
+  slot = std::make_unique<FakeStage>(name, incarnation);
+  return *slot;
+}
+
+void FakeCluster::Start(int stages) {
+  for (int i = 0; i < stages; ++i) {
+    FakeStage& stage =
+        AddStage("stage-" + std::to_string(i),
+                 "00000000-0000-4000-8000-00000000000" + std::to_string(i));
+    Actions actions;
+    ASSERT_TRUE(core->RegisterStage(stage.Registration(), now(), actions).ok());
+    CarryOut(actions);
+    Connect(stage);
+  }
+}
+
+void FakeCluster::Connect(FakeStage& stage) {
+  const SessionId session = next_session_++;
+  sessions_[session] = &stage;
+  Actions actions;
+  const absl::Status status =
+      core->OpenSession(session, stage.Hello(), now(), actions);
+  ASSERT_TRUE(status.ok()) << status;
+  CarryOut(actions);
+}
+
+void FakeCluster::Disconnect(FakeStage& stage) {
+  stage.outbox().clear();
+  for (const auto& [session, owner] : sessions_) {
+    if (owner != &stage) continue;
+    const SessionId broken = session;
+    sessions_.erase(broken);
+    Actions actions;
+    core->BreakSession(broken, now(), actions);
+    CarryOut(actions);
+    return;
+  }
+}
+
+absl::StatusOr<v1::Job> FakeCluster::Create(const NewJob& job) {
+  Actions actions;
+  absl::StatusOr<v1::Job> created = core->CreateJob(job, now(), actions);
+  if (created.ok()) job_id_ = created->id();
+  CarryOut(actions);
+  return created;
+}
+
+void FakeCluster::CarryOut(Actions& actions) {
+  for (Action& action : actions) {
+    if (auto* send = std::get_if<SendToStage>(&action)) {
+      const auto it = sessions_.find(send->session);
+      if (it != sessions_.end()) it->second->Take(send->message);
+    } else if (auto* close = std::get_if<CloseSession>(&action)) {
+      sessions_.erase(close->session);
+      closed.push_back(*close);
+    } else if (auto* probe = std::get_if<ProbeMonitor>(&action)) {
+      probes.push_back(*probe);
+    } else if (auto* write = std::get_if<WriteJobFile>(&action)) {
+      std::string& file = files_[write->directory + "/" + write->name];
+      if (write->mode == WriteJobFile::Mode::kReplace) file.clear();
+      file += write->contents;
+    } else if (auto* publish = std::get_if<PublishJob>(&action)) {
+      if (publish->job_id == job_id_ || job_id_.empty()) {
+        events_.push_back(publish->event);
+      }
+    }
+  }
+  actions.clear();
+}
+
+void FakeCluster::Run() {
+  for (bool moved = true; moved;) {
+    moved = false;
+    const auto sessions = sessions_;
+    for (const auto& [session, stage] : sessions) {
+      if (stage->outbox().empty() || sessions_.count(session) == 0) continue;
+      const v1::StageMessage message = stage->outbox().front();
+      stage->outbox().pop_front();
+      moved = true;
+      Actions actions;
+      core->Receive(session, message, now(), actions).IgnoreError();
+      CarryOut(actions);
+    }
+  }
+}
+
+void FakeCluster::Advance(absl::Duration duration) {
+  const auto end = clock.Monotonic() + duration;
+  while (clock.Monotonic() < end) {
+    const auto next =
+        std::min({end, core->NextTick(), clock.Monotonic() + absl::Seconds(1)});
+    clock.Advance(std::max(next - clock.Monotonic(), absl::Nanoseconds(1)));
+    const auto sessions = sessions_;
+    for (const auto& [session, stage] : sessions) {
+      if (silent[stage->name()]) continue;
+      v1::StageMessage beat;
+      beat.mutable_heartbeat()->set_queued_commands(1);
+      Actions actions;
+      core->Receive(session, beat, now(), actions).IgnoreError();
+      CarryOut(actions);
+    }
+    Actions actions;
+    core->Tick(now(), actions);
+    CarryOut(actions);
+    Run();
+  }
+}
+
+v1::Job FakeCluster::Job() const {
+  const auto job = core->GetJob(job_id_);
+  return job.ok() ? *job : v1::Job();
+}
+
+std::string FakeCluster::File(const std::string& name) const {
+  const auto it = files_.find("/runs/tiny/" + name);
+  return it == files_.end() ? "" : it->second;
+}
+
+std::vector<v1::Occurrence> FakeCluster::Occurrences(
+    const std::string& kind) const {
+  std::vector<v1::Occurrence> found;
+  for (const v1::JobEvent& event : events_) {
+    if (event.has_occurrence() && event.occurrence().kind() == kind) {
+      found.push_back(event.occurrence());
+    }
+  }
+  return found;
+}
+
+}  // namespace penstock::coordinator::dispatch

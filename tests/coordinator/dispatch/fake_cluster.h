@@ -1,0 +1,72 @@
+// A Core and fake stages in one process: carries out actions in order, with
+// time that the test moves. Messages arrive at once; random_cluster.h delays
+// them.
+#ifndef PENSTOCK_TESTS_COORDINATOR_DISPATCH_FAKE_CLUSTER_H_
+#define PENSTOCK_TESTS_COORDINATOR_DISPATCH_FAKE_CLUSTER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/dispatch/core.h"
+#include "coordinator/jobs/in_memory_job_store.h"
+#include "tests/coordinator/dispatch/fake_stage.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace penstock::coordinator::dispatch {
+
+// A job of a tiny GPT-2: K stages, M micro-batches, 3 steps.
+NewJob TinyJob(int stages, int micro_batches, int64_t steps = 3);
+
+// Thread-compatible.
+class FakeCluster {
+ public:
+  explicit FakeCluster(Options options = {});
+
+  FakeStage& AddStage(const std::string& name, const std::string& incarnation);
+  // K stages "stage-0", ... registered and connected.
+  void Start(int stages);
+  FakeStage& stage(int i) { return *stages_.at("stage-" + std::to_string(i)); }
+  void Connect(FakeStage& stage);
+  // Both directions are dead; what was under way is lost.
+  void Disconnect(FakeStage& stage);
+
+  absl::StatusOr<v1::Job> Create(const NewJob& job);
+  // Delivers until nothing is under way.
+  void Run();
+  // Time passes, in ticks as the core asks for them; heartbeats of connected
+  // stages that beat keep their leases.
+  void Advance(absl::Duration duration);
+  std::map<std::string, bool> silent;  // Stages without heartbeats.
+
+  Now now() const { return {clock.Monotonic(), clock.Now()}; }
+  v1::Job Job() const;  // The newest.
+  // Contents of a file in the result folder; "" where it was never written.
+  std::string File(const std::string& name) const;
+  bool AnyFile() const { return !files_.empty(); }
+  // Occurrences of this kind, oldest first.
+  std::vector<v1::Occurrence> Occurrences(const std::string& kind) const;
+  const std::vector<v1::JobEvent>& events() const { return events_; }
+
+  tests::fakes::FakeClock clock;
+  jobs::InMemoryJobStore store;
+  std::unique_ptr<Core> core;
+  std::vector<ProbeMonitor> probes;
+  std::vector<CloseSession> closed;
+
+  void CarryOut(Actions& actions);
+
+ private:
+  std::map<std::string, std::unique_ptr<FakeStage>> stages_;
+  std::map<SessionId, FakeStage*> sessions_;
+  SessionId next_session_ = 1;
+  std::map<std::string, std::string> files_;
+  std::vector<v1::JobEvent> events_;
+  std::string job_id_;
+};
+
+}  // namespace penstock::coordinator::dispatch
+
+#endif  // PENSTOCK_TESTS_COORDINATOR_DISPATCH_FAKE_CLUSTER_H_
