@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "server/device/philox.h"
-#include "server/device/reference/elementary.h"
+#include "server/device/elementary.h"
 
 namespace penstock::server::device::reference {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/device/reference/elementary.h"
+#include "server/device/elementary.h"
 
 namespace penstock::server::device::reference {
 

@@ -1,6 +1,6 @@
 #include "server/device/reference/elementwise.h"
 
-#include "server/device/reference/elementary.h"
+#include "server/device/elementary.h"
 
 namespace penstock::server::device::reference {
 

@@ -8,7 +8,7 @@
 #include "server/device/reference/embedding.h"
 #include "server/device/reference/layer_norm.h"
 #include "server/device/reference/linear.h"
-#include "server/device/reference/memory.h"
+#include "server/device/host/memory_ops.h"
 #include "server/device/reference/optimizer.h"
 #include "server/device/reference/rope.h"
 
@@ -126,15 +126,15 @@ void ReferenceOps::SumSquares(Stream& stream, const SumSquaresArgs& args) {
 }
 
 void ReferenceOps::Convert(Stream& stream, const ConvertArgs& args) {
-  RunInline(stream, args, reference::Convert);
+  RunInline(stream, args, host::Convert);
 }
 
 void ReferenceOps::Fill(Stream& stream, const FillArgs& args) {
-  RunInline(stream, args, reference::Fill);
+  RunInline(stream, args, host::Fill);
 }
 
 void ReferenceOps::Copy(Stream& stream, const CopyArgs& args) {
-  RunInline(stream, args, reference::Copy);
+  RunInline(stream, args, host::Copy);
 }
 
 }  // namespace penstock::server::device::reference

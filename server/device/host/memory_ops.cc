@@ -1,11 +1,11 @@
-#include "server/device/reference/memory.h"
+#include "server/device/host/memory_ops.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "server/device/half.h"
 
-namespace penstock::server::device::reference {
+namespace penstock::server::device::host {
 
 void Convert(const ConvertArgs& args) {
   for (int64_t i = 0; i < args.x.elements(); ++i) {
@@ -37,4 +37,4 @@ void Copy(const CopyArgs& args) {
   std::memmove(args.y.data(), args.x.data(), args.x.bytes());
 }
 
-}  // namespace penstock::server::device::reference
+}  // namespace penstock::server::device::host

@@ -1,10 +1,10 @@
-#include "server/device/reference/elementary.h"
+#include "server/device/elementary.h"
 
 #include <cmath>
 
 #include "gtest/gtest.h"
 
-namespace penstock::server::device::reference {
+namespace penstock::server::device {
 namespace {
 
 double RelativeError(double value, double expected) {
@@ -41,4 +41,4 @@ TEST(ElementaryTest, TanhAndSigmoidAgreeWithTheLibrary) {
 }
 
 }  // namespace
-}  // namespace penstock::server::device::reference
+}  // namespace penstock::server::device
