@@ -23,6 +23,10 @@ int64_t RoundUp(int64_t value, int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+float* Row(const Tensor& tensor, int64_t r) {
+  return tensor.f32() + r * tensor.row_stride();
+}
+
 // The packed W, for x * W; W transposed follows it.
 float* ForwardPart(const Weight& weight) {
   CHECK(weight.packed.present()) << "weight was not packed";
@@ -320,13 +324,17 @@ void CpuOps::Multiply(Stream& stream, const MultiplyArgs& args) {
       });
 }
 
+// Rows one by one: they may be strided.
 void CpuOps::SwigluForward(Stream& stream, const SwigluForwardArgs& args) {
   Run(stream, args,
       [this](const SwigluForwardArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
           mutex_) {
-        Share(args.y.elements(), kElements, [&](int64_t first, int64_t last) {
-          kernels_.swiglu(args.gate.f32() + first, args.up.f32() + first,
-                          args.y.f32() + first, last - first);
+        const int64_t n = args.y.columns();
+        Share(args.y.rows(), RowsAtOnce(n), [&](int64_t first, int64_t last) {
+          for (int64_t r = first; r < last; ++r) {
+            kernels_.swiglu(Row(args.gate, r), Row(args.up, r), Row(args.y, r),
+                            n);
+          }
         });
       });
 }
@@ -335,11 +343,13 @@ void CpuOps::SwigluBackward(Stream& stream, const SwigluBackwardArgs& args) {
   Run(stream, args,
       [this](const SwigluBackwardArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
           mutex_) {
-        Share(args.dy.elements(), kElements, [&](int64_t first, int64_t last) {
-          kernels_.swiglu_backward(args.gate.f32() + first,
-                                   args.up.f32() + first, args.dy.f32() + first,
-                                   args.dgate.f32() + first,
-                                   args.dup.f32() + first, last - first);
+        const int64_t n = args.dy.columns();
+        Share(args.dy.rows(), RowsAtOnce(n), [&](int64_t first, int64_t last) {
+          for (int64_t r = first; r < last; ++r) {
+            kernels_.swiglu_backward(Row(args.gate, r), Row(args.up, r),
+                                     Row(args.dy, r), Row(args.dgate, r),
+                                     Row(args.dup, r), n);
+          }
         });
       });
 }

@@ -138,6 +138,38 @@ TEST_P(DeviceTest, SwigluForwardAndBackward) {
   }
 }
 
+// gate and up as columns of one product, their gradients likewise.
+TEST_P(DeviceTest, SwigluOnStridedRows) {
+  constexpr int64_t kRows = 5, kWidth = 19, kStride = 2 * kWidth + 3;
+  constexpr int64_t kElements = kRows * kWidth;
+  const auto gate = Random(kElements, 1, 8), up = Random(kElements, 2);
+  const auto dy = Random(kElements, 3);
+  Outputs expected = {{"y", {}}, {"dgate", {}}, {"dup", {}}};
+  for (int64_t i = 0; i < kElements; ++i) {
+    const double s = Sigmoid(gate[i]);
+    expected[0].second.push_back(gate[i] * s * up[i]);
+    expected[1].second.push_back(dy[i] * up[i] * s * (1 + gate[i] * (1 - s)));
+    expected[2].second.push_back(dy[i] * gate[i] * s);
+  }
+  CheckOp(
+      [&](Harness& h) -> Outputs {
+        const Shape shape({kRows, kWidth});
+        const Tensor g = h.In(shape, gate, kStride);
+        const Tensor u = h.In(shape, up, kStride), y = h.Out(shape);
+        const Tensor dgate = h.Out(shape, kStride);
+        const Tensor dup = h.Out(shape, kStride);
+        h.ops().SwigluForward(h.stream(), {.gate = g, .up = u, .y = y});
+        h.ops().SwigluBackward(h.stream(), {.gate = g,
+                                            .up = u,
+                                            .dy = h.In(shape, dy),
+                                            .dgate = dgate,
+                                            .dup = dup});
+        return {
+            {"y", h.Read(y)}, {"dgate", h.Read(dgate)}, {"dup", h.Read(dup)}};
+      },
+      expected, 6e-7);
+}
+
 TEST_P(DeviceTest, SwigluOfExtremesIsFinite) {
   Harness h(device());
   const Shape shape({1, 4});
