@@ -255,11 +255,13 @@ absl::Status Executor::Run(const v1::End& end) {
     }
   }
   report.set_busy_ns(runner_->busy_ns());
+  // The orderly end comes before the report: once all have reported, ranks go
+  // away in any order, and none is taken for a failure by its neighbours.
+  RETURN_IF_ERROR(runner_->AwaitSent());
+  RETURN_IF_ERROR(transport_->Close(absl::InfiniteFuture()));
   board_.Ended();
   deps_.listener->OnEndReport(report);
-  // The orderly end, so that no rank takes its neighbour's for a failure.
-  RETURN_IF_ERROR(runner_->AwaitSent());
-  return transport_->Close(absl::InfiniteFuture());
+  return absl::OkStatus();
 }
 
 void Executor::Fail(const absl::Status& failure, absl::string_view reason,

@@ -94,7 +94,8 @@ class Executor {
 
   // The commands of a step, checked whole and queued. TRAIN steps follow each
   // other without a gap; EVALUATE is of the newest queued one; nothing follows
-  // END. InvalidArgument: a bad program (LowerCommands); FailedPrecondition:
+  // END, which is over when the neighbours have come to it too.
+  // InvalidArgument: a bad program (LowerCommands); FailedPrecondition:
   // out of turn; the cause, once stopped. On an error nothing was queued.
   absl::Status Enqueue(const v1::StepCommands& commands);
   absl::Status Enqueue(const v1::End& end);

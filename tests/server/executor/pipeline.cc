@@ -88,6 +88,10 @@ absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Create(Options options) {
 
 Pipeline::~Pipeline() {
   Abort();
+  StopExecutors();
+}
+
+void Pipeline::StopExecutors() {
   for (Rank& rank : ranks_) rank.executor.reset();
 }
 
@@ -149,7 +153,7 @@ absl::Status Pipeline::StartExecutors(int64_t step) {
              .parameters = rank.parameters.get(),
              .transport = std::move(transport),
              .source = rank.data.get(),
-             .writer = nullptr,
+             .writer = options_.writer,
              .clock = options_.clock != nullptr ? options_.clock : &real_clock_,
              .listener = rank.listener.get()}));
   }
@@ -166,10 +170,10 @@ void Pipeline::Abort() {
 
 absl::Status Pipeline::NextEpoch(int64_t step) {
   Abort();
-  for (Rank& rank : ranks_) rank.executor.reset();
+  StopExecutors();
   mailbox_.TakeAll();
   ++epoch_;
-  adam_t_ -= step_ - step;  // REQUIRES: none of those was skipped.
+  adam_t_ = step;
   step_ = step;
   return StartExecutors(step);
 }

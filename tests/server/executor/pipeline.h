@@ -21,6 +21,7 @@
 #include "server/executor/executor.h"
 #include "server/executor/executor_listener.h"
 #include "server/executor/micro_batch_source.h"
+#include "server/executor/model_writer.h"
 #include "server/executor/stage_assignment.h"
 #include "server/model/parameters.h"
 #include "server/transport/inprocess/hub.h"
@@ -107,6 +108,7 @@ class Pipeline {
         int rank, std::unique_ptr<server::transport::Transport>)>
         transport;
     server::transport::inprocess::HubOptions hub;
+    server::executor::ModelWriter* writer = nullptr;
     const common::time::Clock* clock = nullptr;  // Null: the real one.
   };
   static absl::StatusOr<std::unique_ptr<Pipeline>> Create(Options options);
@@ -130,9 +132,12 @@ class Pipeline {
   // weights_sha256 read from the stores. REQUIRES: nothing runs.
   absl::StatusOr<std::string> WeightsSha256();
 
-  // Aborts all ranks; then replaces executors and transports by those of the
-  // next epoch, which go on from V[step].
+  // Aborts all ranks. Any thread.
   void Abort();
+  // Destroys the executors, in the order of ranks.
+  void StopExecutors();
+  // Aborts, then replaces executors and transports by those of the next epoch,
+  // which go on from V[step]. REQUIRES: no step up to it was skipped.
   absl::Status NextEpoch(int64_t step);
 
   int64_t applied_step() const { return step_; }

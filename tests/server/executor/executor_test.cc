@@ -1,0 +1,401 @@
+// What an executor takes, refuses, reports and measures.
+#include "server/executor/executor.h"
+
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/device/reference/factory.h"
+#include "tests/matchers/status_matchers.h"
+#include "tests/server/executor/pipeline.h"
+
+namespace penstock::server::executor {
+namespace {
+
+using penstock::testing::EvaluateCommands;
+using penstock::testing::IsOkAndHolds;
+using penstock::testing::LowerNamed;
+using penstock::testing::MadeUpData;
+using penstock::testing::Pipeline;
+using penstock::testing::RankEvent;
+using penstock::testing::StatusIs;
+using penstock::testing::TinyModel;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Pipeline::Options Options(const std::string& schedule, int ranks,
+                          int micro_batches) {
+  return {
+      .program = LowerNamed(
+          {.name = schedule, .ranks = ranks, .micro_batches = micro_batches}),
+      .assignment = {.model = TinyModel()}};
+}
+
+v1::ReleaseStep Release(int64_t step) {
+  v1::ReleaseStep release;
+  release.set_step(step);
+  release.set_decision(v1::ReleaseStep::APPLY);
+  release.set_grad_scale(1);
+  release.set_bias_correction1(0.1f);
+  release.set_bias_correction2(0.05f);
+  return release;
+}
+
+TEST(ExecutorTest, CommandsOutOfTurnAreRefused) {
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(Options("1f1b", 1, 2)));
+  Executor& executor = pipeline->executor(0);
+  const auto evaluate = [](int64_t step) {
+    return EvaluateCommands(LowerNamed({.micro_batches = 2}), 0, step, 1);
+  };
+  const auto refuses = [](const std::string& why) {
+    return StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(why));
+  };
+  EXPECT_THAT(executor.Enqueue(pipeline->Commands(0, 2)),
+              refuses("TRAIN of step 2 is out of turn: step 1 is next"));
+  EXPECT_THAT(executor.Enqueue(evaluate(1)),
+              refuses("EVALUATE of step 1 is out of turn: step 0 is next"));
+  EXPECT_THAT(executor.Enqueue(Release(1)),
+              refuses("release of step 1, but no step is at the barrier"));
+  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 1)));
+  EXPECT_THAT(executor.Enqueue(pipeline->Commands(0, 1)),
+              refuses("TRAIN of step 1 is out of turn: step 2 is next"));
+
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(1).
+  EXPECT_TRUE(executor.status().at_barrier);
+  EXPECT_THAT(executor.Enqueue(Release(2)),
+              refuses("release of step 2, but step 1 is at the barrier"));
+  EXPECT_THAT(executor.Enqueue(v1::ReleaseStep()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("decision 0 is not known")));
+  ASSERT_OK(executor.Enqueue(Release(1)));
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // ApplyAck(1).
+  EXPECT_EQ(executor.status().applied_step, 1);
+
+  ASSERT_OK(executor.Enqueue(v1::End()));
+  EXPECT_THAT(executor.Enqueue(v1::End()), refuses("END after END"));
+  EXPECT_THAT(executor.Enqueue(pipeline->Commands(0, 2)),
+              refuses("commands after END"));
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);
+  pipeline->Abort();
+  EXPECT_THAT(executor.Enqueue(pipeline->Commands(0, 2)),
+              StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST(ExecutorTest, BadProgramIsRefusedBeforeAnythingRuns) {
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(Options("1f1b", 1, 2)));
+  v1::StepCommands commands = pipeline->Commands(0, 1);
+  commands.mutable_commands()->RemoveLast();
+  EXPECT_THAT(pipeline->executor(0).Enqueue(commands),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("step 1: ends without 0B1")));
+  EXPECT_EQ(pipeline->executor(0).status().progress, 0);
+  EXPECT_EQ(pipeline->executor(0).status().queued, 0);
+  // And leaves no trace: the right one is still next.
+  EXPECT_OK(pipeline->Train(1).status());
+}
+
+TEST(ExecutorTest, EvaluationIsForwardOnlyWithoutDropout) {
+  double expected = 0;
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    for (double dropout : {0.0, 0.5}) {
+      Pipeline::Options options = Options("1f1b", ranks, 2);
+      options.assignment.model.dropout = dropout;
+      ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                           Pipeline::Create(std::move(options)));
+      ASSERT_OK_AND_ASSIGN(const v1::EvalReport report, pipeline->Evaluate(7));
+      EXPECT_EQ(report.step(), 0);
+      EXPECT_EQ(report.valid_tokens(), 7 * 8 - 10);
+      if (expected == 0) expected = report.loss_sum();
+      EXPECT_EQ(report.loss_sum(), expected);
+      EXPECT_THAT(pipeline->Evaluate(7), ::testing::Truly([&](const auto& r) {
+                    return r.ok() && r->loss_sum() == expected;
+                  }));
+    }
+  }
+  EXPECT_GT(expected, 0);
+}
+
+// Labels of step 2 are all ignored.
+class EmptySecondStep final : public MicroBatchSource {
+ public:
+  absl::Status Read(Split split, int64_t first, absl::Span<int32_t> ids,
+                    absl::Span<int32_t> labels) override {
+    const absl::Status status = data_.Read(split, first, ids, labels);
+    if (first / 2 == 1) {
+      for (int32_t& label : labels) label = device::kIgnoredLabel;
+    }
+    return status;
+  }
+
+ private:
+  MadeUpData data_{8, 19};
+};
+
+TEST(ExecutorTest, SkippedStepLeavesTheWeightsAndAdvances) {
+  Pipeline::Options options = Options("1f1b", 2, 2);
+  options.data = [](int) { return std::make_unique<EmptySecondStep>(); };
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  ASSERT_OK(pipeline->Train(1).status());
+  ASSERT_OK_AND_ASSIGN(const std::string before, pipeline->WeightsSha256());
+  ASSERT_OK_AND_ASSIGN(const auto steps, pipeline->Train(1));
+  EXPECT_EQ(steps[0].valid, 0);
+  EXPECT_EQ(steps[0].reports[1].losses(0).loss_sum(), 0);
+  EXPECT_THAT(pipeline->WeightsSha256(), IsOkAndHolds(before));
+  EXPECT_EQ(pipeline->executor(0).status().applied_step, 2);
+  ASSERT_OK(pipeline->Train(1).status());
+  ASSERT_OK_AND_ASSIGN(const std::string after, pipeline->WeightsSha256());
+  EXPECT_NE(after, before);
+}
+
+TEST(ExecutorTest, ReportsTimesOfItsCommandsWhenAsked) {
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(Options("1f1b", 2, 3)));
+  ASSERT_OK_AND_ASSIGN(const auto without, pipeline->Train(1));
+  for (const v1::StepReport& report : without[0].reports) {
+    EXPECT_EQ(report.timings_size(), 0);
+    EXPECT_GT(report.busy_ns(), 0);
+    EXPECT_LE(report.busy_ns(), report.span_ns());
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    v1::StepCommands commands = pipeline->Commands(rank, 2);
+    commands.set_full_timings(true);
+    ASSERT_OK(pipeline->executor(rank).Enqueue(commands));
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto event = pipeline->mailbox().Take();
+    ASSERT_NE(event, nullptr);
+    const auto& report = std::get<v1::StepReport>(event->body);
+    const v1::StepCommands commands = pipeline->Commands(event->rank, 2);
+    ASSERT_EQ(report.timings_size(), commands.commands_size());
+    int64_t busy = 0, last = 0;
+    for (int c = 0; c < commands.commands_size(); ++c) {
+      const v1::OpTiming& timing = report.timings(c);
+      EXPECT_EQ(timing.op(), commands.commands(c).op());
+      EXPECT_EQ(timing.stage(), commands.commands(c).stage());
+      EXPECT_EQ(timing.micro_batch(), commands.commands(c).micro_batch());
+      EXPECT_GE(timing.start_ns(), last);
+      EXPECT_GE(timing.end_ns(), timing.start_ns());
+      last = timing.end_ns();
+      busy += timing.end_ns() - timing.start_ns();
+    }
+    EXPECT_EQ(report.timings(0).start_ns(), 0);
+    EXPECT_EQ(report.busy_ns(), busy);
+    EXPECT_GE(report.span_ns(), last);
+  }
+}
+
+// A device that counts what is allocated on it.
+class CountingDevice final : public device::Device {
+ public:
+  explicit CountingDevice(std::unique_ptr<device::Device> wrapped)
+      : wrapped_(std::move(wrapped)) {}
+
+  int64_t device_bytes() const { return device_bytes_; }
+
+  absl::string_view kind() const override { return wrapped_->kind(); }
+  std::string numerics_id() const override { return wrapped_->numerics_id(); }
+  absl::StatusOr<std::unique_ptr<device::Buffer>> Allocate(
+      int64_t bytes, device::MemoryKind kind) override {
+    if (kind == device::MemoryKind::kDevice) device_bytes_ += bytes;
+    return wrapped_->Allocate(bytes, kind);
+  }
+  absl::StatusOr<std::unique_ptr<device::Stream>> CreateStream(
+      absl::string_view name) override {
+    return wrapped_->CreateStream(name);
+  }
+  absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override {
+    return wrapped_->CreateEvent();
+  }
+  void CopyToDevice(device::Stream& stream, std::byte* device,
+                    const std::byte* host, int64_t bytes) override {
+    wrapped_->CopyToDevice(stream, device, host, bytes);
+  }
+  void CopyToHost(device::Stream& stream, std::byte* host,
+                  const std::byte* device, int64_t bytes) override {
+    wrapped_->CopyToHost(stream, host, device, bytes);
+  }
+  device::Ops& ops() override { return wrapped_->ops(); }
+
+ private:
+  const std::unique_ptr<device::Device> wrapped_;
+  int64_t device_bytes_ = 0;
+};
+
+class MemoryTest
+    : public ::testing::TestWithParam<std::tuple<std::string, bool>> {};
+
+TEST_P(MemoryTest, MeasuredIsWhatWasPredicted) {
+  const std::string schedule = std::get<0>(GetParam());
+  const bool recompute = std::get<1>(GetParam());
+  constexpr int kMicroBatches = 6;
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    Pipeline::Options options = Options(schedule, ranks, kMicroBatches);
+    options.assignment.full_recompute = recompute;
+    std::vector<CountingDevice*> devices;
+    options.device = [&devices](int) {
+      auto device = device::reference::CreateReferenceDevice();
+      CHECK_OK(device.status());
+      auto counting = std::make_unique<CountingDevice>(*std::move(device));
+      devices.push_back(counting.get());
+      return counting;
+    };
+    ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                         Pipeline::Create(std::move(options)));
+    ASSERT_OK_AND_ASSIGN(const auto steps, pipeline->Train(2));
+    for (int rank = 0; rank < ranks; ++rank) {
+      SCOPED_TRACE(absl::StrCat("rank ", rank, " of ", ranks));
+      const StageAssignment& assignment = pipeline->assignment(rank);
+      const int in_flight = schedule == "gpipe" ? kMicroBatches
+                            : schedule == "naive"
+                                ? 1
+                                : std::min(ranks - rank, kMicroBatches);
+      const int64_t slot =
+          model::Chunk::Predict(assignment.chunk_options(0)).slot;
+      for (const Pipeline::Step& step : steps) {
+        EXPECT_EQ(step.reports[rank].peak_in_flight(), in_flight);
+        EXPECT_EQ(step.reports[rank].peak_activation_bytes(), in_flight * slot);
+      }
+      const v1::MemoryBytes bytes =
+          Executor::PredictMemory(devices[rank]->ops(), assignment);
+      EXPECT_EQ(bytes.parameters() + bytes.gradients() + bytes.optimizer() +
+                    bytes.activation_slots() + bytes.workspace() +
+                    bytes.transfer_slots(),
+                devices[rank]->device_bytes());
+      EXPECT_EQ(bytes.activation_slots(), assignment.chunks[0].slots * slot);
+      EXPECT_EQ(pipeline->executor(rank).status().activation_bytes, 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, MemoryTest,
+                         ::testing::Combine(::testing::Values("naive", "gpipe",
+                                                              "1f1b"),
+                                            ::testing::Bool()),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) +
+                                  (std::get<1>(info.param) ? "_recompute" : "");
+                         });
+
+TEST(ExecutorTest, NonFiniteGradientIsNamed) {
+  Pipeline::Options options = Options("1f1b", 2, 2);
+  options.assignment.model.tied = false;
+  options.program = LowerNamed({.ranks = 2, .micro_batches = 2, .tied = false});
+  options.weights = [](const model::ParameterSpec& spec,
+                       absl::Span<float> values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = 0.01f * static_cast<float>(i % 7);
+    }
+    if (spec.name == "transformer.ln_f.bias") values[0] = INFINITY;
+    return absl::OkStatus();
+  };
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto event = pipeline->mailbox().Take();
+    ASSERT_NE(event, nullptr);
+    const auto& report = std::get<v1::StepReport>(event->body);
+    ASSERT_FALSE(report.nonfinite().empty());
+    // The first one of the rank, in canonical order.
+    const auto& owned = pipeline->parameters(event->rank).owned();
+    for (int p = 0; p < report.sums_size(); ++p) {
+      EXPECT_EQ(report.sums(p).canonical_index(), owned[p].index);
+      if (std::isfinite(report.sums(p).sum_squares())) continue;
+      EXPECT_EQ(report.nonfinite(), owned[p].name);
+      break;
+    }
+  }
+}
+
+// Remembers what it was asked to write.
+class RecordingWriter final : public ModelWriter {
+ public:
+  absl::StatusOr<Shard> Write(const v1::End& end,
+                              const model::ParameterStore& parameters,
+                              device::Stream& stream) override {
+    Shard shard;
+    const absl::Status status = parameters.ReadWeights(
+        stream,
+        [&shard](const model::ParameterSpec& spec,
+                 absl::Span<const float> values) {
+          shard.bytes += values.size() * sizeof(float);
+          shard.tensors.push_back(spec.name);
+          return absl::OkStatus();
+        },
+        absl::InfiniteFuture());
+    if (!status.ok()) return status;
+    if (end.model_directory() == "full") {
+      return absl::ResourceExhaustedError("full/model.safetensors: disk full");
+    }
+    return shard;
+  }
+};
+
+TEST(ExecutorTest, EndWritesTheShardAndClosesInOrder) {
+  RecordingWriter writer;
+  Pipeline::Options options = Options("1f1b", 3, 2);
+  options.writer = &writer;
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  ASSERT_OK(pipeline->Train(1).status());
+  v1::End end;
+  end.set_model_directory("model");
+  for (int rank = 0; rank < 3; ++rank) {
+    end.set_shard_file(absl::StrCat("shard-", rank));
+    ASSERT_OK(pipeline->executor(rank).Enqueue(end));
+  }
+  for (int i = 0; i < 3; ++i) {
+    const auto event = pipeline->mailbox().Take();
+    ASSERT_NE(event, nullptr);
+    const auto& report = std::get<v1::EndReport>(event->body);
+    EXPECT_EQ(report.shard_file(), absl::StrCat("shard-", event->rank));
+    const auto& owned = pipeline->parameters(event->rank).owned();
+    int64_t bytes = 0;
+    ASSERT_EQ(report.digests_size(), owned.size());
+    ASSERT_EQ(report.shard_tensors_size(), owned.size());
+    for (size_t p = 0; p < owned.size(); ++p) {
+      EXPECT_EQ(report.digests(p).name(), owned[p].name);
+      EXPECT_EQ(report.digests(p).sha256().size(), 32);
+      EXPECT_EQ(report.shard_tensors(p), owned[p].name);
+      bytes += owned[p].shape.elements() * 4;
+    }
+    EXPECT_EQ(report.shard_bytes(), bytes);
+    EXPECT_GT(report.busy_ns(), 0);
+  }
+  // Nobody takes the end of a neighbour for a failure.
+  pipeline->StopExecutors();
+  EXPECT_TRUE(pipeline->mailbox().TakeAll().empty());
+}
+
+TEST(ExecutorTest, WriterThatFailsIsReported) {
+  RecordingWriter writer;
+  Pipeline::Options options = Options("1f1b", 1, 1);
+  options.writer = &writer;
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  v1::End end;
+  end.set_model_directory("full");
+  ASSERT_OK(pipeline->executor(0).Enqueue(end));
+  const auto event = pipeline->mailbox().Take();
+  ASSERT_NE(event, nullptr);
+  const auto& failure = std::get<v1::StageFailure>(event->body);
+  EXPECT_EQ(failure.cause().message(), "full/model.safetensors: disk full");
+  EXPECT_EQ(failure.cause().code(),
+            static_cast<int>(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(failure.cause().stage_name(), "stage-0");
+}
+
+}  // namespace
+}  // namespace penstock::server::executor

@@ -1,0 +1,320 @@
+// How an epoch ends before its time: broken edges, deadlines, bad data, Abort
+// at any moment; and that the next epoch goes on with the right bits.
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/log/log.h"
+#include "common/sync/mutex.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/device/reference/factory.h"
+#include "server/executor/deadline_watch.h"
+#include "tests/fakes/async_device/async_device.h"
+#include "tests/matchers/status_matchers.h"
+#include "tests/server/executor/pipeline.h"
+
+namespace penstock::testing {
+namespace {
+
+using server::executor::DeadlineWatch;
+using server::executor::Executor;
+using server::transport::EdgeKind;
+using server::transport::inprocess::FaultKind;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+Pipeline::Options Options(int ranks, int micro_batches) {
+  return {
+      .program = LowerNamed({.ranks = ranks, .micro_batches = micro_batches}),
+      .assignment = {.model = TinyModel()}};
+}
+
+// The failures, by rank, of all ranks that report one.
+std::vector<v1::StageFailure> Failures(Pipeline& pipeline, int count) {
+  std::vector<v1::StageFailure> failures(pipeline.ranks());
+  while (count > 0) {
+    const auto event = pipeline.mailbox().Take();
+    if (event == nullptr) break;
+    if (const auto* failure = std::get_if<v1::StageFailure>(&event->body)) {
+      failures[event->rank] = *failure;
+      --count;
+    }
+  }
+  return failures;
+}
+
+TEST(FailureTest, BrokenEdgeIsReportedByBothEnds) {
+  Pipeline::Options options = Options(2, 4);
+  options.hub.faults = {{.edge = {0, 1, EdgeKind::kActivation},
+                         .message = 2,
+                         .kind = FaultKind::kBreak}};
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+  }
+  const auto failures = Failures(*pipeline, 2);
+  for (int rank = 0; rank < 2; ++rank) {
+    SCOPED_TRACE(rank);
+    const v1::StageFailure& failure = failures[rank];
+    EXPECT_EQ(failure.epoch(), 1);
+    EXPECT_EQ(failure.step(), 1);
+    EXPECT_EQ(failure.cause().reason(), "EDGE_BROKEN");
+    EXPECT_EQ(failure.cause().stage_name(), absl::StrCat("stage-", rank));
+    EXPECT_EQ(failure.cause().message(),
+              absl::StrCat("activation 0->1: peer stage-", 1 - rank,
+                           ": the connection broke (injected fault)"));
+    EXPECT_EQ(failure.edge().source_stage(), 0);
+    EXPECT_EQ(failure.edge().target_stage(), 1);
+    EXPECT_EQ(failure.edge().kind(), v1::EDGE_KIND_ACTIVATION);
+  }
+  // Once each, and nothing else is taken.
+  EXPECT_TRUE(pipeline->mailbox().TakeAll().empty());
+  EXPECT_THAT(pipeline->executor(0).Enqueue(pipeline->Commands(0, 2)),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST(FailureTest, EdgeThatBreaksAtTheBarrierIsReportedAtOnce) {
+  ASSERT_OK_AND_ASSIGN(const auto pipeline, Pipeline::Create(Options(2, 2)));
+  ASSERT_OK(pipeline->Train(1).status());
+  pipeline->executor(0).Abort(absl::AbortedError("killed"));
+  const auto failures = Failures(*pipeline, 1);
+  EXPECT_EQ(failures[1].cause().reason(), "EDGE_BROKEN");
+  EXPECT_EQ(failures[1].step(), 2);
+  EXPECT_THAT(failures[1].cause().message(), HasSubstr("peer stage-0"));
+}
+
+TEST(FailureTest, DeadlineNamesCommandPeerAndTime) {
+  Pipeline::Options options = Options(2, 4);
+  options.assignment.command_deadline_ms = 200;
+  options.hub.faults = {{.edge = {0, 1, EdgeKind::kActivation},
+                         .message = 2,
+                         .kind = FaultKind::kStall}};
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+  }
+  std::vector<v1::StageFailure> failures;
+  {
+    Executor& waiting = pipeline->executor(1);
+    DeadlineWatch watch([&waiting] { return waiting.CheckDeadline(); },
+                        absl::Seconds(1));
+    failures = Failures(*pipeline, 2);
+  }
+  const v1::StageFailure& failure = failures[1];
+  EXPECT_EQ(failure.cause().code(),
+            static_cast<int>(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(failure.cause().reason(), "TRANSPORT_TIMEOUT");
+  EXPECT_THAT(
+      failure.cause().message(),
+      AllOf(HasSubstr("step 1, 1F2 (stage 1, micro-batch 2) has been at the "
+                      "head of the queue for 2"),
+            HasSubstr("command_deadline is 200ms: it waits for "
+                      "activation 0->1 from stage-0")));
+  EXPECT_EQ(failure.edge().kind(), v1::EDGE_KIND_ACTIVATION);
+  EXPECT_EQ(failure.step(), 1);
+  // Its transport is aborted, which the neighbour sees as a broken edge.
+  EXPECT_EQ(failures[0].cause().reason(), "EDGE_BROKEN");
+  EXPECT_THAT(failures[0].cause().message(), HasSubstr("peer stage-1"));
+}
+
+TEST(FailureTest, SenderThatNobodyTakesFromNamesItsPeer) {
+  Pipeline::Options options = Options(2, 4);
+  options.assignment.command_deadline_ms = 200;
+  options.hub.faults = {{.edge = {1, 0, EdgeKind::kGradient},
+                         .message = 1,
+                         .kind = FaultKind::kStall}};
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+  }
+  std::vector<v1::StageFailure> failures;
+  {
+    Executor& sender = pipeline->executor(1);
+    DeadlineWatch watch([&sender] { return sender.CheckDeadline(); },
+                        absl::Seconds(1));
+    failures = Failures(*pipeline, 2);
+  }
+  EXPECT_THAT(failures[1].cause().message(),
+              AllOf(HasSubstr("1B2 (stage 1, micro-batch 2)"),
+                    HasSubstr("waits for stage-0 to take gradient 1->0")));
+}
+
+class BrokenData final : public server::executor::MicroBatchSource {
+ public:
+  absl::Status Read(Split split, int64_t first, absl::Span<int32_t> ids,
+                    absl::Span<int32_t> labels) override {
+    if (first == 2) return absl::DataLossError("train.txt: has changed");
+    return data_.Read(split, first, ids, labels);
+  }
+
+ private:
+  MadeUpData data_{8, 19};
+};
+
+TEST(FailureTest, DataThatCannotBeReadIsReportedWithItsWords) {
+  Pipeline::Options options = Options(2, 4);
+  options.data = [](int) { return std::make_unique<BrokenData>(); };
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  EXPECT_THAT(pipeline->Train(1),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("train.txt: has changed")));
+}
+
+// Notifies when the transports of a pipeline have been used so many times.
+class Trigger {
+ public:
+  explicit Trigger(int uses) : left_(uses) {}
+  void Use() {
+    common::sync::MutexLock lock(&mutex_);
+    --left_;
+  }
+  void Await() {
+    common::sync::MutexLock lock(&mutex_);
+    const auto used = [this] {
+      mutex_.AssertHeld();
+      return left_ <= 0;
+    };
+    mutex_.Await(absl::Condition(&used));
+  }
+
+ private:
+  common::sync::Mutex mutex_;
+  int left_ ABSL_GUARDED_BY(mutex_);
+};
+
+class TriggeringTransport final : public server::transport::Transport {
+ public:
+  TriggeringTransport(std::shared_ptr<Trigger> trigger,
+                      std::unique_ptr<server::transport::Transport> wrapped)
+      : trigger_(std::move(trigger)), wrapped_(std::move(wrapped)) {}
+
+  absl::Status Connect(absl::Time deadline) override {
+    return wrapped_->Connect(deadline);
+  }
+  absl::StatusOr<std::unique_ptr<server::device::Event>> CreateEvent()
+      override {
+    return wrapped_->CreateEvent();
+  }
+  void Send(const server::transport::Edge& edge,
+            const server::transport::Tag& tag,
+            const server::device::Tensor& payload,
+            server::device::Stream& after,
+            server::device::Event& done) override {
+    trigger_->Use();
+    wrapped_->Send(edge, tag, payload, after, done);
+  }
+  void Receive(const server::transport::Edge& edge,
+               const server::transport::Tag& tag,
+               const server::device::Tensor& into,
+               server::device::Stream& after,
+               server::device::Event& done) override {
+    trigger_->Use();
+    wrapped_->Receive(edge, tag, into, after, done);
+  }
+  absl::Status status() const override { return wrapped_->status(); }
+  void OnFailure(std::function<void(const absl::Status&)> callback) override {
+    wrapped_->OnFailure(std::move(callback));
+  }
+  void Abort(const absl::Status& cause) override { wrapped_->Abort(cause); }
+  absl::Status Close(absl::Time deadline) override {
+    return wrapped_->Close(deadline);
+  }
+  server::transport::EdgeStats stats(
+      const server::transport::Edge& edge) const override {
+    return wrapped_->stats(edge);
+  }
+
+ private:
+  const std::shared_ptr<Trigger> trigger_;
+  const std::unique_ptr<server::transport::Transport> wrapped_;
+};
+
+enum class Streams { kInline, kAsynchronous };
+class AbortTest : public ::testing::TestWithParam<Streams> {};
+
+std::unique_ptr<server::device::Device> MakeDevice(Streams streams,
+                                                   uint32_t seed) {
+  auto device = server::device::reference::CreateReferenceDevice();
+  CHECK_OK(device.status());
+  if (streams == Streams::kInline) return *std::move(device);
+  return tests::fakes::CreateAsyncDevice({.seed = seed}, *std::move(device));
+}
+
+TEST_P(AbortTest, AtAnyMomentEndsAtOnceAndTheNextEpochGoesOn) {
+  constexpr int kRanks = 3, kSteps = 6;
+  std::string expected;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                         Pipeline::Create(Options(kRanks, 4)));
+    ASSERT_OK(pipeline->Train(kSteps).status());
+    ASSERT_OK_AND_ASSIGN(expected, pipeline->End());
+  }
+  std::mt19937 random(1);
+  for (int round = 0; round < 25; ++round) {
+    // A step has 4 messages on each of 4 edges and 2 tied ones, both ends.
+    const auto trigger = std::make_shared<Trigger>(random() % (3 * 36));
+    SCOPED_TRACE(absl::StrCat("round ", round));
+    Pipeline::Options options = Options(kRanks, 4);
+    options.device = [&](int rank) {
+      return MakeDevice(GetParam(), round * 10 + rank);
+    };
+    options.transport = [&](int, auto transport) {
+      return std::make_unique<TriggeringTransport>(trigger,
+                                                   std::move(transport));
+    };
+    ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                         Pipeline::Create(std::move(options)));
+    absl::Duration took;
+    std::thread aborter([&] {
+      trigger->Await();
+      const absl::Time start = absl::Now();
+      pipeline->Abort();
+      took = absl::Now() - start;
+      // Executors report nothing then: the test's own wait ends by this.
+      v1::StageFailure stop;
+      stop.mutable_cause()->set_code(
+          static_cast<int>(absl::StatusCode::kAborted));
+      pipeline->mailbox().Put({0, stop});
+    });
+    // A rank may see its neighbour's abort before its own.
+    EXPECT_THAT(pipeline->Train(kSteps),
+                StatusIs(AnyOf(absl::StatusCode::kAborted,
+                               absl::StatusCode::kUnavailable)));
+    aborter.join();
+    // The recovery line: what every rank has. Ranks differ by one at most.
+    int64_t line = kSteps;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      line = std::min(line, pipeline->executor(rank).status().applied_step);
+    }
+    const absl::Time start = absl::Now();
+    pipeline->StopExecutors();
+    EXPECT_LT(took + (absl::Now() - start), absl::Seconds(1));
+    ASSERT_OK(pipeline->NextEpoch(line));
+    ASSERT_OK(pipeline->Train(kSteps - line).status());
+    EXPECT_THAT(pipeline->End(), IsOkAndHolds(expected));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Streams, AbortTest,
+                         ::testing::Values(Streams::kInline,
+                                           Streams::kAsynchronous),
+                         [](const auto& info) {
+                           return info.param == Streams::kInline
+                                      ? "Inline"
+                                      : "Asynchronous";
+                         });
+
+}  // namespace
+}  // namespace penstock::testing
