@@ -10,8 +10,9 @@
 
 namespace penstock::server::device {
 
-// Thread-safe. Starts done; Reset() makes it pending, Signal() done again.
-class HostEvent final : public Event {
+// Thread-safe. A transport may derive from it to work for the event while
+// somebody waits. Starts done; Reset() makes it pending, Signal() done again.
+class HostEvent : public Event {
  public:
   // REQUIRES: done, and nobody waits on it.
   void Reset();
