@@ -30,7 +30,6 @@ TEST_P(FailureTest, AnotherTagFailsBothEndsAndNamesBothTags) {
                              HasSubstr("epoch 7 step 3 micro-batch 0"),
                              HasSubstr("epoch 7 step 4 micro-batch 0"))));
   EXPECT_THAT(sent->Await(), StatusIs(_, HasSubstr("activation 0->1")));
-  EXPECT_EQ(received->values[0], -1);
   EXPECT_FALSE(b->status().ok());
   EXPECT_FALSE(a->status().ok());
 }
@@ -68,6 +67,7 @@ TEST_P(FailureTest, AnotherElementTypeOfTheSameSizeFailsTheEdge) {
 TEST_P(FailureTest, AFailedStreamFailsTheTransport) {
   const std::vector<Link> links = {{Activation(0), 0, 1}};
   Rank a(*world_, 0, links), b(*world_, 1, links);
+  ASSERT_OK(a->Connect(Soon()));
   HeldStream held;
   Message sent{.values = {1}, .done = std::move(a->CreateEvent()).value()};
   a->Send(Activation(0), StepTag(1), sent.tensor(), held, *sent.done);
@@ -208,6 +208,7 @@ TEST_P(FailureTest, StreamsMayReachAMessageAfterTheAbort) {
   HeldStream held;
   {
     Rank a(*world_, 0, links), b(*world_, 1, links);
+    ASSERT_OK(a->Connect(Soon()));
     Message sent{.values = {1}, .done = std::move(a->CreateEvent()).value()};
     a->Send(Activation(0), StepTag(1), sent.tensor(), held, *sent.done);
     auto received = b.Receive(Activation(0), 1, 1);

@@ -1,0 +1,155 @@
+// One end of one edge: its operations, its protocol and, once the edge stands,
+// its socket.
+//
+// Any thread moves bytes, under the connection's lock and never blocking there:
+// who sends or posts writes at once what it can; who has found the socket ready
+// (the loop thread, or one that waits for an event: epoch.h) does the rest.
+//
+// States:    kConnecting --Attach--> kOpen --goodbyes--> kClosed
+//                  |                   |
+//                  +------ Fail -------+----> kFailed
+//
+// Thread-safe.
+#ifndef PENSTOCK_SERVER_TRANSPORT_TCP_CONNECTION_H_
+#define PENSTOCK_SERVER_TRANSPORT_TCP_CONNECTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "common/sync/mutex.h"
+#include "server/transport/tcp/frame.h"
+#include "server/transport/tcp/protocol.h"
+#include "server/transport/tcp/socket.h"
+#include "server/transport/transport.h"
+
+namespace penstock::server::transport::tcp {
+
+// What a connection tells its epoch; called without the connection's lock.
+class ConnectionOwner {
+ public:
+  virtual ~ConnectionOwner() = default;
+  virtual void OnBroken(const absl::Status& failure) = 0;
+  virtual void OnClosed() = 0;
+};
+
+class Connection {
+ public:
+  struct Deps {
+    ConnectionOwner& owner;
+    int epoll_fd;  // The epoch's; `index` is this connection's data in it.
+    uint32_t index;
+  };
+
+  Connection(const EdgeOptions& options, const Deps& deps);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  const EdgeOptions& options() const { return options_; }
+  uint32_t index() const { return deps_.index; }
+
+  // The edge stands. Closes the socket when the connection was failed before.
+  void Attach(Fd socket);
+
+  // Queues the operation, whose event is pending; it counts from Ready() on.
+  void Begin(const std::shared_ptr<Operation>& operation);
+  // The operation's stream has reached it, with that status.
+  //
+  // Both: true when the connection now owes the peer word of what was posted or
+  // received, which Flush() gives. With kDefer that is left to the caller where
+  // it may wait, so that one frame can cover several messages.
+  enum class Words { kAtOnce, kDefer };
+  bool Ready(const std::shared_ptr<Operation>& operation,
+             const absl::Status& stream, Words words);
+  // The socket is ready: moves a bounded number of bytes.
+  bool OnEvents(Words words);
+  void Flush();
+
+  void SayGoodbye();
+  // Fails all operations with `failure`, now and later. A broken connection is
+  // cut; others stay open, silent, until Cut().
+  void Fail(const absl::Status& failure);
+  // Ends the connection for the peer too.
+  void Cut();
+
+  bool standing() const;    // Attached at some time.
+  bool connecting() const;  // Neither attached nor failed yet.
+  bool closed() const;      // Goodbyes both ways.
+  size_t pending() const;
+  EdgeStats stats() const;
+  // Why it does not stand yet, for Connect's error.
+  void NoteProblem(const absl::Status& problem);
+  std::string Problem() const;
+
+ private:
+  enum class State { kConnecting, kOpen, kClosed, kFailed };
+  // What has to be told to the owner, once the lock is free.
+  struct News {
+    absl::Status failure;
+    bool closed = false;
+  };
+  void Tell(const News& news);
+  // Writes what the socket takes, within a bound, or leaves it if it may wait.
+  News WriteOrOweLocked(Words words, size_t budget, bool& owes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes what the socket takes, within a bound, and updates everything.
+  News WriteAndSettleLocked(size_t budget)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReadLocked(size_t budget) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WriteLocked(size_t budget) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `count` bytes have come; `offered` of the slot were offered to them.
+  absl::Status ConsumeLocked(size_t count, size_t offered)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // header_in_ is complete; `count` bytes came behind it.
+  absl::Status OnHeaderLocked(size_t count, size_t offered)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `count` bytes in spare_in_ are the start of the next header.
+  absl::Status TakeSpareLocked(size_t count)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  News BreakLocked(const absl::Status& what)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status LostLocked(absl::string_view how) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UnregisterLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tells the epoch's epoll what this connection waits for.
+  void UpdateInterestLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // "activation 0->1: peer stage-1 (127.0.0.1:4711)".
+  std::string WhoLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const EdgeOptions options_;
+  const Deps deps_;
+
+  mutable common::sync::Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kConnecting;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  absl::Status problem_ ABSL_GUARDED_BY(mutex_);
+  bool standing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  bool told_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  Fd socket_ ABSL_GUARDED_BY(mutex_);
+  std::string address_ ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<Protocol> protocol_ ABSL_PT_GUARDED_BY(mutex_);
+
+  // Reading: a header, or the rest of a payload. What is read behind them in
+  // the same call goes to the slot and to spare_in_.
+  FrameBytes header_in_ ABSL_GUARDED_BY(mutex_);
+  size_t header_have_ ABSL_GUARDED_BY(mutex_) = 0;
+  FrameBytes spare_in_ ABSL_GUARDED_BY(mutex_);
+  bool in_payload_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Span<std::byte> payload_in_ ABSL_GUARDED_BY(mutex_);
+
+  // Writing: what is left of a header and its payload.
+  Outgoing out_ ABSL_GUARDED_BY(mutex_);
+  size_t header_written_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool wants_to_write_ ABSL_GUARDED_BY(mutex_) = false;
+
+  uint32_t interest_ ABSL_GUARDED_BY(mutex_) = 0;  // As epoll knows it.
+  bool registered_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace penstock::server::transport::tcp
+
+#endif  // PENSTOCK_SERVER_TRANSPORT_TCP_CONNECTION_H_

@@ -1,0 +1,166 @@
+#include "server/transport/tcp/socket.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/status/status_macros.h"
+
+namespace penstock::server::transport::tcp {
+namespace {
+
+const sockaddr* AsSockaddr(const SocketAddress& address) {
+  return reinterpret_cast<const sockaddr*>(&address.storage);
+}
+
+absl::Status SetOption(const Fd& socket, int level, int name, int value) {
+  if (setsockopt(socket.get(), level, name, &value, sizeof(value)) != 0) {
+    return SocketError(absl::StrCat("setsockopt ", level, "/", name), errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Fd> NewSocket(const SocketAddress& address) {
+  Fd fd(socket(address.storage.ss_family,
+               SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.open()) return SocketError("socket", errno);
+  return fd;
+}
+
+}  // namespace
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    Reset();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void Fd::Reset() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+absl::Status SocketError(absl::string_view what, int error) {
+  return absl::UnavailableError(
+      absl::StrCat(what, ": ", std::generic_category().message(error)));
+}
+
+absl::StatusOr<SocketAddress> ParseAddress(absl::string_view text) {
+  const absl::Status wrong = absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is no address of the form 127.0.0.1:4711 or ",
+                   "[::1]:4711"));
+  const size_t colon = text.rfind(':');
+  uint32_t port = 0;
+  if (colon == absl::string_view::npos ||
+      !absl::SimpleAtoi(text.substr(colon + 1), &port) || port > 65535) {
+    return wrong;
+  }
+  absl::string_view host = text.substr(0, colon);
+  const bool v6 =
+      absl::ConsumePrefix(&host, "[") && absl::ConsumeSuffix(&host, "]");
+  const std::string name(host);
+  SocketAddress address;
+  if (v6) {
+    auto* in6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+    if (inet_pton(AF_INET6, name.c_str(), &in6->sin6_addr) != 1) return wrong;
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = htons(static_cast<uint16_t>(port));
+    address.length = sizeof(*in6);
+  } else {
+    auto* in4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+    if (inet_pton(AF_INET, name.c_str(), &in4->sin_addr) != 1) return wrong;
+    in4->sin_family = AF_INET;
+    in4->sin_port = htons(static_cast<uint16_t>(port));
+    address.length = sizeof(*in4);
+  }
+  return address;
+}
+
+std::string ToString(const SocketAddress& address) {
+  char host[INET6_ADDRSTRLEN] = "";
+  if (address.storage.ss_family == AF_INET6) {
+    const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&address.storage);
+    inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+    return absl::StrCat("[", host, "]:", ntohs(in6->sin6_port));
+  }
+  const auto* in4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
+  inet_ntop(AF_INET, &in4->sin_addr, host, sizeof(host));
+  return absl::StrCat(host, ":", ntohs(in4->sin_port));
+}
+
+absl::StatusOr<Fd> Listen(const SocketAddress& address) {
+  ASSIGN_OR_RETURN(Fd fd, NewSocket(address));
+  // Only against TIME_WAIT: two listeners of one port still exclude each other.
+  RETURN_IF_ERROR(SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1));
+  if (bind(fd.get(), AsSockaddr(address), address.length) != 0 ||
+      listen(fd.get(), SOMAXCONN) != 0) {
+    return SocketError(absl::StrCat("listen on ", ToString(address)), errno);
+  }
+  return fd;
+}
+
+absl::StatusOr<SocketAddress> LocalAddress(const Fd& socket) {
+  SocketAddress address;
+  address.length = sizeof(address.storage);
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address.storage),
+                  &address.length) != 0) {
+    return SocketError("getsockname", errno);
+  }
+  return address;
+}
+
+std::string PeerAddress(const Fd& socket) {
+  SocketAddress address;
+  address.length = sizeof(address.storage);
+  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address.storage),
+                  &address.length) != 0) {
+    return "?";
+  }
+  return ToString(address);
+}
+
+absl::StatusOr<Fd> StartConnect(const SocketAddress& address) {
+  ASSIGN_OR_RETURN(Fd fd, NewSocket(address));
+  if (connect(fd.get(), AsSockaddr(address), address.length) != 0 &&
+      errno != EINPROGRESS) {
+    return SocketError("connect", errno);
+  }
+  return fd;
+}
+
+absl::Status ConnectResult(const Fd& socket) {
+  int error = 0;
+  socklen_t length = sizeof(error);
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) {
+    error = errno;
+  }
+  return error == 0 ? absl::OkStatus() : SocketError("connect", error);
+}
+
+absl::Status SetDataOptions(const Fd& socket, const LivenessOptions& liveness) {
+  const auto seconds = [](absl::Duration duration) {
+    return static_cast<int>(absl::ToInt64Seconds(duration));
+  };
+  RETURN_IF_ERROR(SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1));
+  RETURN_IF_ERROR(SetOption(socket, SOL_SOCKET, SO_KEEPALIVE, 1));
+  RETURN_IF_ERROR(SetOption(socket, IPPROTO_TCP, TCP_KEEPIDLE,
+                            seconds(liveness.probe_after)));
+  RETURN_IF_ERROR(SetOption(socket, IPPROTO_TCP, TCP_KEEPINTVL,
+                            seconds(liveness.probe_interval)));
+  RETURN_IF_ERROR(SetOption(socket, IPPROTO_TCP, TCP_KEEPCNT, liveness.probes));
+  return SetOption(
+      socket, IPPROTO_TCP, TCP_USER_TIMEOUT,
+      static_cast<int>(absl::ToInt64Milliseconds(liveness.unacknowledged)));
+}
+
+}  // namespace penstock::server::transport::tcp

@@ -1,0 +1,75 @@
+// Sockets as owned values, and addresses as people write them. Everything here
+// is non-blocking and closed on exec.
+#ifndef PENSTOCK_SERVER_TRANSPORT_TCP_SOCKET_H_
+#define PENSTOCK_SERVER_TRANSPORT_TCP_SOCKET_H_
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace penstock::server::transport::tcp {
+
+// An owned file descriptor. Thread-compatible.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() { Reset(); }
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept;
+
+  int get() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+  void Reset();
+
+ private:
+  int fd_ = -1;
+};
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+};
+
+// "127.0.0.1:4711" or "[::1]:4711". InvalidArgument for everything else: host
+// names are not looked up, so that nothing here ever waits for a name server.
+absl::StatusOr<SocketAddress> ParseAddress(absl::string_view text);
+std::string ToString(const SocketAddress& address);
+
+// A bound, listening socket. Unavailable when the address is in use or not of
+// this machine.
+absl::StatusOr<Fd> Listen(const SocketAddress& address);
+absl::StatusOr<SocketAddress> LocalAddress(const Fd& socket);
+std::string PeerAddress(const Fd& socket);  // "?" when it is gone.
+
+// Starts to connect; the socket becomes writable when that is decided, and
+// ConnectResult() says how.
+absl::StatusOr<Fd> StartConnect(const SocketAddress& address);
+absl::Status ConnectResult(const Fd& socket);
+
+// How a data connection notices a peer's machine that is gone.
+struct LivenessOptions {
+  // Idle connections are probed after this, then every `probe_interval`.
+  absl::Duration probe_after = absl::Seconds(5);
+  absl::Duration probe_interval = absl::Seconds(2);
+  int probes = 5;
+  // TCP_USER_TIMEOUT: bytes may stay unacknowledged, or the peer's window
+  // closed, for this long.
+  absl::Duration unacknowledged = absl::Seconds(15);
+};
+// TCP_NODELAY and the above.
+absl::Status SetDataOptions(const Fd& socket, const LivenessOptions& liveness);
+
+// "Connection reset by peer" as a status: Unavailable.
+absl::Status SocketError(absl::string_view what, int error);
+
+}  // namespace penstock::server::transport::tcp
+
+#endif  // PENSTOCK_SERVER_TRANSPORT_TCP_SOCKET_H_
