@@ -76,10 +76,6 @@ class DeviceTest : public ::testing::TestWithParam<DeviceCase> {
   std::vector<std::unique_ptr<Device>> same_bits_;
 };
 
-// Seeded values in (-scale, scale).
-std::vector<float> Random(int64_t size, uint32_t seed, float scale = 1);
-std::vector<int32_t> RandomIds(int64_t size, uint32_t seed, int32_t limit);
-
 }  // namespace penstock::server::device
 
 #endif  // PENSTOCK_TESTS_CONFORMANCE_DEVICE_DEVICE_SUITE_H_

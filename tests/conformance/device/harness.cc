@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
 
 #include "absl/time/time.h"
 #include "common/log/log.h"
@@ -206,6 +207,22 @@ void Harness::CheckGuards(const Block& block,
       return;
     }
   }
+}
+
+std::vector<float> Random(int64_t size, uint32_t seed, float scale) {
+  std::mt19937 generator(seed);
+  std::vector<float> values(size);
+  for (float& value : values) {
+    value = (static_cast<float>(generator() >> 8) * 0x1p-23f - 1) * scale;
+  }
+  return values;
+}
+
+std::vector<int32_t> RandomIds(int64_t size, uint32_t seed, int32_t limit) {
+  std::mt19937 generator(seed);
+  std::vector<int32_t> values(size);
+  for (int32_t& value : values) value = generator() % limit;
+  return values;
 }
 
 }  // namespace penstock::server::device

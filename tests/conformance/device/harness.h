@@ -65,6 +65,10 @@ class Harness {
   std::vector<std::unique_ptr<Block>> blocks_;
 };
 
+// Seeded values in (-scale, scale).
+std::vector<float> Random(int64_t size, uint32_t seed, float scale = 1);
+std::vector<int32_t> RandomIds(int64_t size, uint32_t seed, int32_t limit);
+
 }  // namespace penstock::server::device
 
 #endif  // PENSTOCK_TESTS_CONFORMANCE_DEVICE_HARNESS_H_
