@@ -38,12 +38,6 @@ float* ForwardPart(const Weight& weight) {
 CpuOps::CpuOps(Isa isa, int threads)
     : kernels_(KernelsFor(isa)), pool_(threads), thread_scratch_(threads) {}
 
-template <typename Args, typename Work>
-void CpuOps::Run(Stream& stream, const Args& args, const Work& work) {
-  common::sync::MutexLock lock(&mutex_);
-  host::RunInline(stream, args, work);
-}
-
 int64_t CpuOps::PackedFloats(int64_t k, int64_t n) const {
   return RoundUp(k * RoundUp(n, kernels_.blocks.panel()), 16);
 }
@@ -90,6 +84,7 @@ int64_t CpuOps::PackedWeightBytes(int64_t in, int64_t out,
 
 void CpuOps::PackWeight(Stream& stream, const Weight& weight) {
   if (!stream.status().ok()) return;
+  SetFlushDenormals();
   common::sync::MutexLock lock(&mutex_);
   const int64_t in = weight.in(), out = weight.out();
   CHECK_EQ(weight.packed.bytes(), PackedWeightBytes(in, out, weight.layout));
@@ -105,374 +100,327 @@ void CpuOps::PackWeight(Stream& stream, const Weight& weight) {
 }
 
 void CpuOps::LinearForward(Stream& stream, const LinearForwardArgs& args) {
-  Run(stream, args,
-      [this](const LinearForwardArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            const int64_t in = args.weight.in(), out = args.weight.out();
-            RunGemm({.a = {.data = args.x.f32(), .stride = in},
-                     .packed_b = ForwardPart(args.weight),
-                     .packed_k = in,
-                     .packed_n = out,
-                     .k = in,
-                     .n = out,
-                     .c = args.y.f32(),
-                     .c_stride = out,
-                     .bias = args.bias.present() ? args.bias.f32() : nullptr},
-                    args.x.rows());
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t in = args.weight.in(), out = args.weight.out();
+  RunGemm({.a = {.data = args.x.f32(), .stride = in},
+           .packed_b = ForwardPart(args.weight),
+           .packed_k = in,
+           .packed_n = out,
+           .k = in,
+           .n = out,
+           .c = args.y.f32(),
+           .c_stride = out,
+           .bias = args.bias.present() ? args.bias.f32() : nullptr},
+          args.x.rows());
 }
 
 void CpuOps::LinearBackwardInput(Stream& stream,
                                  const LinearBackwardInputArgs& args) {
-  Run(stream, args,
-      [this](const LinearBackwardInputArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-          mutex_) {
-        const int64_t in = args.weight.in(), out = args.weight.out();
-        RunGemm({.a = {.data = args.dy.f32(), .stride = out},
-                 .packed_b = ForwardPart(args.weight) + PackedFloats(in, out),
-                 .packed_k = out,
-                 .packed_n = in,
-                 .k = out,
-                 .n = in,
-                 .c = args.dx.f32(),
-                 .c_stride = in},
-                args.dy.rows());
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t in = args.weight.in(), out = args.weight.out();
+  RunGemm({.a = {.data = args.dy.f32(), .stride = out},
+           .packed_b = ForwardPart(args.weight) + PackedFloats(in, out),
+           .packed_k = out,
+           .packed_n = in,
+           .k = out,
+           .n = in,
+           .c = args.dx.f32(),
+           .c_stride = in},
+          args.dy.rows());
 }
 
 void CpuOps::LinearBackwardWeight(Stream& stream,
                                   const LinearBackwardWeightArgs& args) {
-  Run(stream, args,
-      [this](const LinearBackwardWeightArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            const int64_t rows = args.x.rows();
-            const bool in_out = args.layout == WeightLayout::kInOut;
-            // dW's rows are those of `left`, its columns those of `right`.
-            const Tensor& left = in_out ? args.x : args.dy;
-            const Tensor& right = in_out ? args.dy : args.x;
-            const int64_t m = left.columns(), n = right.columns();
-            float* packed = shared_scratch_.Floats(PackedFloats(rows, n));
-            PackB({.data = right.f32(),
-                   .stride = n,
-                   .order = Operand::kDepthOuter},
-                  rows, n, packed);
-            RunGemm({.a = {.data = left.f32(),
-                           .stride = m,
-                           .order = Operand::kDepthOuter},
-                     .packed_b = packed,
-                     .packed_k = rows,
-                     .packed_n = n,
-                     .k = rows,
-                     .n = n,
-                     .c = args.dw.f32(),
-                     .c_stride = n,
-                     .accumulate = args.accumulate == Accumulate::kAdd},
-                    m);
-            if (!args.dbias.present()) return;
-            Share(args.dy.columns(), kColumns,
-                  [&](int64_t first, int64_t last) {
-                    kernels_.column_sums(args.dy, args.accumulate, first, last,
-                                         args.dbias.f32());
-                  });
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t rows = args.x.rows();
+  const bool in_out = args.layout == WeightLayout::kInOut;
+  // dW's rows are those of `left`, its columns those of `right`.
+  const Tensor& left = in_out ? args.x : args.dy;
+  const Tensor& right = in_out ? args.dy : args.x;
+  const int64_t m = left.columns(), n = right.columns();
+  float* packed = shared_scratch_.Floats(PackedFloats(rows, n));
+  PackB({.data = right.f32(), .stride = n, .order = Operand::kDepthOuter}, rows,
+        n, packed);
+  RunGemm(
+      {.a = {.data = left.f32(), .stride = m, .order = Operand::kDepthOuter},
+       .packed_b = packed,
+       .packed_k = rows,
+       .packed_n = n,
+       .k = rows,
+       .n = n,
+       .c = args.dw.f32(),
+       .c_stride = n,
+       .accumulate = args.accumulate == Accumulate::kAdd},
+      m);
+  if (!args.dbias.present()) return;
+  Share(args.dy.columns(), kColumns, [&](int64_t first, int64_t last) {
+    kernels_.column_sums(args.dy, args.accumulate, first, last,
+                         args.dbias.f32());
+  });
 }
 
 void CpuOps::EmbeddingForward(Stream& stream,
                               const EmbeddingForwardArgs& args) {
-  Run(stream, args,
-      [this](const EmbeddingForwardArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-          mutex_) {
-        const int64_t seq = args.ids.columns(), width = args.tokens.columns();
-        Share(args.ids.elements(), RowsAtOnce(width),
-              [&](int64_t first, int64_t last) {
-                for (int64_t r = first; r < last; ++r) {
-                  const float* token =
-                      args.tokens.f32() + args.ids.i32()[r] * width;
-                  float* y = args.y.f32() + r * width;
-                  if (args.positions.present()) {
-                    kernels_.add(token, args.positions.f32() + r % seq * width,
-                                 y, width);
-                  } else {
-                    std::copy_n(token, width, y);
-                  }
-                }
-              });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t seq = args.ids.columns(), width = args.tokens.columns();
+  Share(args.ids.elements(), RowsAtOnce(width),
+        [&](int64_t first, int64_t last) {
+          for (int64_t r = first; r < last; ++r) {
+            const float* token = args.tokens.f32() + args.ids.i32()[r] * width;
+            float* y = args.y.f32() + r * width;
+            if (args.positions.present()) {
+              kernels_.add(token, args.positions.f32() + r % seq * width, y,
+                           width);
+            } else {
+              std::copy_n(token, width, y);
+            }
+          }
+        });
 }
 
 void CpuOps::EmbeddingBackward(Stream& stream,
                                const EmbeddingBackwardArgs& args) {
-  Run(stream, args,
-      [this](const EmbeddingBackwardArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            const int64_t rows = args.ids.elements(), seq = args.ids.columns();
-            const int64_t width = args.dtokens.columns();
-            const bool store = args.accumulate == Accumulate::kStore;
-            // Threads take columns, so that each adds a token's rows in order.
-            Share(width, kColumns, [&](int64_t first, int64_t last) {
-              const int64_t n = last - first;
-              const auto clear = [&](const Tensor& tensor) {
-                for (int64_t r = 0; r < tensor.rows(); ++r) {
-                  std::fill_n(tensor.f32() + r * width + first, n, 0.0f);
-                }
-              };
-              if (store) clear(args.dtokens);
-              if (store && args.dpositions.present()) clear(args.dpositions);
-              for (int64_t r = 0; r < rows; ++r) {
-                const float* dy = args.dy.f32() + r * width + first;
-                float* token =
-                    args.dtokens.f32() + args.ids.i32()[r] * width + first;
-                kernels_.add(token, dy, token, n);
-                if (!args.dpositions.present()) continue;
-                float* position =
-                    args.dpositions.f32() + r % seq * width + first;
-                kernels_.add(position, dy, position, n);
-              }
-            });
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t rows = args.ids.elements(), seq = args.ids.columns();
+  const int64_t width = args.dtokens.columns();
+  const bool store = args.accumulate == Accumulate::kStore;
+  // Threads take columns, so that each adds a token's rows in order.
+  Share(width, kColumns, [&](int64_t first, int64_t last) {
+    const int64_t n = last - first;
+    const auto clear = [&](const Tensor& tensor) {
+      for (int64_t r = 0; r < tensor.rows(); ++r) {
+        std::fill_n(tensor.f32() + r * width + first, n, 0.0f);
+      }
+    };
+    if (store) clear(args.dtokens);
+    if (store && args.dpositions.present()) clear(args.dpositions);
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* dy = args.dy.f32() + r * width + first;
+      float* token = args.dtokens.f32() + args.ids.i32()[r] * width + first;
+      kernels_.add(token, dy, token, n);
+      if (!args.dpositions.present()) continue;
+      float* position = args.dpositions.f32() + r % seq * width + first;
+      kernels_.add(position, dy, position, n);
+    }
+  });
 }
 
 void CpuOps::LayerNormForward(Stream& stream,
                               const LayerNormForwardArgs& args) {
-  Run(stream, args,
-      [this](const LayerNormForwardArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            Share(args.x.rows(), RowsAtOnce(args.x.columns()),
-                  [&](int64_t first, int64_t last) {
-                    kernels_.norm_forward(args, first, last);
-                  });
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.x.rows(), RowsAtOnce(args.x.columns()),
+        [&](int64_t first, int64_t last) {
+          kernels_.norm_forward(args, first, last);
+        });
 }
 
 void CpuOps::LayerNormBackwardInput(Stream& stream,
                                     const LayerNormBackwardInputArgs& args) {
-  Run(stream, args,
-      [this](const LayerNormBackwardInputArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            Share(args.x.rows(), RowsAtOnce(args.x.columns()),
-                  [&](int64_t first, int64_t last) {
-                    kernels_.norm_backward_input(args, first, last);
-                  });
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.x.rows(), RowsAtOnce(args.x.columns()),
+        [&](int64_t first, int64_t last) {
+          kernels_.norm_backward_input(args, first, last);
+        });
 }
 
 void CpuOps::LayerNormBackwardWeight(Stream& stream,
                                      const LayerNormBackwardWeightArgs& args) {
-  Run(stream, args,
-      [this](const LayerNormBackwardWeightArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            Share(args.x.columns(), kColumns, [&](int64_t first, int64_t last) {
-              kernels_.norm_backward_weight(args, first, last);
-            });
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.x.columns(), kColumns, [&](int64_t first, int64_t last) {
+    kernels_.norm_backward_weight(args, first, last);
+  });
 }
 
 void CpuOps::Rope(Stream& stream, const RopeArgs& args) {
-  Run(stream, args,
-      [this](const RopeArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        Share(args.x.rows(), RowsAtOnce(args.x.columns()),
-              [&](int64_t first, int64_t last) {
-                kernels_.rope(args, first, last);
-              });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.x.rows(), RowsAtOnce(args.x.columns()),
+        [&](int64_t first, int64_t last) { kernels_.rope(args, first, last); });
 }
 
 void CpuOps::AttentionForward(Stream& stream,
                               const AttentionForwardArgs& args) {
-  Run(stream, args,
-      [this](const AttentionForwardArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            ShareTasks(args.shape.batch * args.shape.heads,
-                       kernels_.attention_forward_floats(args.shape),
-                       [&](int64_t task, float* scratch) {
-                         kernels_.attention_forward(args, task, scratch);
-                       });
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  ShareTasks(args.shape.batch * args.shape.heads,
+             kernels_.attention_forward_floats(args.shape),
+             [&](int64_t task, float* scratch) {
+               kernels_.attention_forward(args, task, scratch);
+             });
 }
 
 void CpuOps::AttentionBackward(Stream& stream,
                                const AttentionBackwardArgs& args) {
-  Run(stream, args,
-      [this](const AttentionBackwardArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            ShareTasks(args.shape.batch * args.shape.kv_heads,
-                       kernels_.attention_backward_floats(args.shape),
-                       [&](int64_t task, float* scratch) {
-                         kernels_.attention_backward(args, task, scratch);
-                       });
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  ShareTasks(args.shape.batch * args.shape.kv_heads,
+             kernels_.attention_backward_floats(args.shape),
+             [&](int64_t task, float* scratch) {
+               kernels_.attention_backward(args, task, scratch);
+             });
 }
 
 void CpuOps::GeluForward(Stream& stream, const GeluForwardArgs& args) {
-  Run(stream, args,
-      [this](const GeluForwardArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-          mutex_) {
-        Share(args.x.elements(), kElements, [&](int64_t first, int64_t last) {
-          kernels_.gelu(args.x.f32() + first, args.y.f32() + first,
-                        args.slope.f32() + first, last - first);
-        });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.x.elements(), kElements, [&](int64_t first, int64_t last) {
+    kernels_.gelu(args.x.f32() + first, args.y.f32() + first,
+                  args.slope.f32() + first, last - first);
+  });
 }
 
 void CpuOps::Multiply(Stream& stream, const MultiplyArgs& args) {
-  Run(stream, args,
-      [this](const MultiplyArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        Share(args.y.elements(), kElements, [&](int64_t first, int64_t last) {
-          kernels_.multiply(args.a.f32() + first, args.b.f32() + first,
-                            args.y.f32() + first, last - first);
-        });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.y.elements(), kElements, [&](int64_t first, int64_t last) {
+    kernels_.multiply(args.a.f32() + first, args.b.f32() + first,
+                      args.y.f32() + first, last - first);
+  });
 }
 
 // Rows one by one: they may be strided.
 void CpuOps::SwigluForward(Stream& stream, const SwigluForwardArgs& args) {
-  Run(stream, args,
-      [this](const SwigluForwardArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-          mutex_) {
-        const int64_t n = args.y.columns();
-        Share(args.y.rows(), RowsAtOnce(n), [&](int64_t first, int64_t last) {
-          for (int64_t r = first; r < last; ++r) {
-            kernels_.swiglu(Row(args.gate, r), Row(args.up, r), Row(args.y, r),
-                            n);
-          }
-        });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t n = args.y.columns();
+  Share(args.y.rows(), RowsAtOnce(n), [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r) {
+      kernels_.swiglu(Row(args.gate, r), Row(args.up, r), Row(args.y, r), n);
+    }
+  });
 }
 
 void CpuOps::SwigluBackward(Stream& stream, const SwigluBackwardArgs& args) {
-  Run(stream, args,
-      [this](const SwigluBackwardArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-          mutex_) {
-        const int64_t n = args.dy.columns();
-        Share(args.dy.rows(), RowsAtOnce(n), [&](int64_t first, int64_t last) {
-          for (int64_t r = first; r < last; ++r) {
-            kernels_.swiglu_backward(Row(args.gate, r), Row(args.up, r),
-                                     Row(args.dy, r), Row(args.dgate, r),
-                                     Row(args.dup, r), n);
-          }
-        });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t n = args.dy.columns();
+  Share(args.dy.rows(), RowsAtOnce(n), [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r) {
+      kernels_.swiglu_backward(Row(args.gate, r), Row(args.up, r),
+                               Row(args.dy, r), Row(args.dgate, r),
+                               Row(args.dup, r), n);
+    }
+  });
 }
 
 void CpuOps::Add(Stream& stream, const AddArgs& args) {
-  Run(stream, args,
-      [this](const AddArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        Share(args.y.elements(), kElements, [&](int64_t first, int64_t last) {
-          kernels_.add(args.a.f32() + first, args.b.f32() + first,
-                       args.y.f32() + first, last - first);
-        });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.y.elements(), kElements, [&](int64_t first, int64_t last) {
+    kernels_.add(args.a.f32() + first, args.b.f32() + first,
+                 args.y.f32() + first, last - first);
+  });
 }
 
 void CpuOps::ApplyDropout(Stream& stream, const DropoutArgs& args) {
-  Run(stream, args,
-      [this](const DropoutArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        const int64_t batch = args.x.shape().dim(0);
-        const int64_t size = args.x.shape().dim(1) * args.x.shape().dim(2);
-        if (args.dropout.rate == 0) {
-          Share(batch * size, kElements, [&](int64_t first, int64_t last) {
-            const float* x = args.x.f32() + first;
-            float* y = args.y.f32() + first;
-            if (args.residual.present()) {
-              kernels_.add(args.residual.f32() + first, x, y, last - first);
-            } else if (x != y) {
-              std::copy_n(x, last - first, y);
-            }
-          });
-          return;
-        }
-        const int64_t blocks = (size + kElements - 1) / kElements;
-        Share(batch * blocks, 1, [&](int64_t task, int64_t) {
-          const int64_t first = task % blocks * kElements;
-          kernels_.dropout(args, task / blocks, first,
-                           std::min(first + kElements, size));
-        });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t batch = args.x.shape().dim(0);
+  const int64_t size = args.x.shape().dim(1) * args.x.shape().dim(2);
+  if (args.dropout.rate == 0) {
+    Share(batch * size, kElements, [&](int64_t first, int64_t last) {
+      const float* x = args.x.f32() + first;
+      float* y = args.y.f32() + first;
+      if (args.residual.present()) {
+        kernels_.add(args.residual.f32() + first, x, y, last - first);
+      } else if (x != y) {
+        std::copy_n(x, last - first, y);
+      }
+    });
+    return;
+  }
+  const int64_t blocks = (size + kElements - 1) / kElements;
+  Share(batch * blocks, 1, [&](int64_t task, int64_t) {
+    const int64_t first = task % blocks * kElements;
+    kernels_.dropout(args, task / blocks, first,
+                     std::min(first + kElements, size));
+  });
 }
 
 void CpuOps::CrossEntropyForward(Stream& stream,
                                  const CrossEntropyForwardArgs& args) {
-  Run(stream, args,
-      [this](const CrossEntropyForwardArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            const int64_t batch = args.sequence_loss.elements();
-            double* loss = shared_scratch_.Doubles(args.logits.rows());
-            Share(args.logits.rows(), RowsAtOnce(args.logits.columns()),
-                  [&](int64_t first, int64_t last) {
-                    kernels_.cross_entropy_forward(args, first, last, loss);
-                  });
-            for (int64_t b = 0; b < batch; ++b) {
-              double sum = 0;
-              int64_t valid = 0;
-              for (int64_t r = b * args.seq; r < (b + 1) * args.seq; ++r) {
-                sum += loss[r];
-                valid += args.labels.i32()[r] != kIgnoredLabel;
-              }
-              args.sequence_loss.f64()[b] = sum;
-              args.sequence_valid.i64()[b] = valid;
-            }
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t batch = args.sequence_loss.elements();
+  double* loss = shared_scratch_.Doubles(args.logits.rows());
+  Share(args.logits.rows(), RowsAtOnce(args.logits.columns()),
+        [&](int64_t first, int64_t last) {
+          kernels_.cross_entropy_forward(args, first, last, loss);
+        });
+  for (int64_t b = 0; b < batch; ++b) {
+    double sum = 0;
+    int64_t valid = 0;
+    for (int64_t r = b * args.seq; r < (b + 1) * args.seq; ++r) {
+      sum += loss[r];
+      valid += args.labels.i32()[r] != kIgnoredLabel;
+    }
+    args.sequence_loss.f64()[b] = sum;
+    args.sequence_valid.i64()[b] = valid;
+  }
 }
 
 void CpuOps::CrossEntropyBackward(Stream& stream,
                                   const CrossEntropyBackwardArgs& args) {
-  Run(stream, args,
-      [this](const CrossEntropyBackwardArgs& args)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            Share(args.logits.rows(), RowsAtOnce(args.logits.columns()),
-                  [&](int64_t first, int64_t last) {
-                    kernels_.cross_entropy_backward(args, first, last);
-                  });
-          });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.logits.rows(), RowsAtOnce(args.logits.columns()),
+        [&](int64_t first, int64_t last) {
+          kernels_.cross_entropy_backward(args, first, last);
+        });
 }
 
 void CpuOps::Adamw(Stream& stream, const AdamwArgs& args) {
-  Run(stream, args,
-      [this](const AdamwArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        Share(args.gradient.elements(), kElements,
-              [&](int64_t first, int64_t last) {
-                kernels_.adamw(args, first, last);
-              });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.gradient.elements(), kElements, [&](int64_t first, int64_t last) {
+    kernels_.adamw(args, first, last);
+  });
 }
 
 void CpuOps::Sgd(Stream& stream, const SgdArgs& args) {
-  Run(stream, args,
-      [this](const SgdArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        Share(args.gradient.elements(), kElements,
-              [&](int64_t first, int64_t last) {
-                kernels_.sgd(args, first, last);
-              });
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  Share(args.gradient.elements(), kElements,
+        [&](int64_t first, int64_t last) { kernels_.sgd(args, first, last); });
 }
 
 void CpuOps::SumSquares(Stream& stream, const SumSquaresArgs& args) {
-  Run(stream, args,
-      [this](const SumSquaresArgs& args) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        const int64_t size = args.x.elements();
-        const int64_t blocks = (size + kSumBlock - 1) / kSumBlock;
-        double* sums = shared_scratch_.Doubles(blocks);
-        Share(blocks, 8, [&](int64_t first, int64_t last) {
-          for (int64_t block = first; block < last; ++block) {
-            const int64_t begin = block * kSumBlock;
-            sums[block] = kernels_.sum_squares(
-                args.x.f32() + begin, std::min(kSumBlock, size - begin));
-          }
-        });
-        *args.sum.f64() = std::accumulate(sums, sums + blocks, 0.0);
-      });
+  if (!host::EnterInlineOp(stream, args)) return;
+  common::sync::MutexLock lock(&mutex_);
+  const int64_t size = args.x.elements();
+  const int64_t blocks = (size + kSumBlock - 1) / kSumBlock;
+  double* sums = shared_scratch_.Doubles(blocks);
+  Share(blocks, 8, [&](int64_t first, int64_t last) {
+    for (int64_t block = first; block < last; ++block) {
+      const int64_t begin = block * kSumBlock;
+      sums[block] = kernels_.sum_squares(args.x.f32() + begin,
+                                         std::min(kSumBlock, size - begin));
+    }
+  });
+  *args.sum.f64() = std::accumulate(sums, sums + blocks, 0.0);
 }
 
 void CpuOps::Convert(Stream& stream, const ConvertArgs& args) {
-  Run(stream, args, [](const ConvertArgs& args) { host::Convert(args); });
+  if (!host::EnterInlineOp(stream, args)) return;
+  host::Convert(args);
 }
 
 void CpuOps::Fill(Stream& stream, const FillArgs& args) {
-  Run(stream, args, [](const FillArgs& args) { host::Fill(args); });
+  if (!host::EnterInlineOp(stream, args)) return;
+  host::Fill(args);
 }
 
 void CpuOps::Copy(Stream& stream, const CopyArgs& args) {
-  Run(stream, args, [](const CopyArgs& args) { host::Copy(args); });
+  if (!host::EnterInlineOp(stream, args)) return;
+  host::Copy(args);
 }
 
 }  // namespace penstock::server::device::cpu

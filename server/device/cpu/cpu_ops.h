@@ -79,9 +79,6 @@ class CpuOps final : public Ops {
   void ShareTasks(int64_t tasks, int64_t floats,
                   const std::function<void(int64_t task, float* scratch)>& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Checks, and runs work(args) with the mutex held unless the stream failed.
-  template <typename Args, typename Work>
-  void Run(Stream& stream, const Args& args, const Work& work);
 
   const Kernels kernels_;
 

@@ -49,14 +49,14 @@ class InlineStream final : public Stream {
   absl::Status status_;
 };
 
-// What every op of an inline device does: checks the arguments, and unless the
-// stream has failed runs kernel(args) with denormals flushed.
-template <typename Args, typename Kernel>
-void RunInline(Stream& stream, const Args& args, Kernel&& kernel) {
+// What every op of an inline device begins with: checks the arguments, and
+// flushes denormals in this thread. False: the stream has failed, and the op
+// must do nothing.
+template <typename Args>
+bool EnterInlineOp(const Stream& stream, const Args& args) {
   CheckArgs(args);
-  if (!stream.status().ok()) return;
   SetFlushDenormals();
-  kernel(args);
+  return stream.status().ok();
 }
 
 }  // namespace penstock::server::device::host

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "server/device/philox.h"
 #include "server/device/elementary.h"
+#include "server/device/philox.h"
 
 namespace penstock::server::device::reference {
 namespace {

@@ -1,6 +1,7 @@
 #include "server/device/reference/reference_ops.h"
 
 #include "server/device/host/inline_stream.h"
+#include "server/device/host/memory_ops.h"
 #include "server/device/reference/attention.h"
 #include "server/device/reference/cross_entropy.h"
 #include "server/device/reference/dropout.h"
@@ -8,13 +9,12 @@
 #include "server/device/reference/embedding.h"
 #include "server/device/reference/layer_norm.h"
 #include "server/device/reference/linear.h"
-#include "server/device/host/memory_ops.h"
 #include "server/device/reference/optimizer.h"
 #include "server/device/reference/rope.h"
 
 namespace penstock::server::device::reference {
 
-using host::RunInline;
+using host::EnterInlineOp;
 
 int64_t ReferenceOps::PackedWeightBytes(int64_t /*in*/, int64_t /*out*/,
                                         WeightLayout /*layout*/) const {
@@ -25,116 +25,116 @@ void ReferenceOps::PackWeight(Stream& /*stream*/, const Weight& /*weight*/) {}
 
 void ReferenceOps::LinearForward(Stream& stream,
                                  const LinearForwardArgs& args) {
-  RunInline(stream, args, reference::LinearForward);
+  if (EnterInlineOp(stream, args)) reference::LinearForward(args);
 }
 
 void ReferenceOps::LinearBackwardInput(Stream& stream,
                                        const LinearBackwardInputArgs& args) {
-  RunInline(stream, args, reference::LinearBackwardInput);
+  if (EnterInlineOp(stream, args)) reference::LinearBackwardInput(args);
 }
 
 void ReferenceOps::LinearBackwardWeight(Stream& stream,
                                         const LinearBackwardWeightArgs& args) {
-  RunInline(stream, args, reference::LinearBackwardWeight);
+  if (EnterInlineOp(stream, args)) reference::LinearBackwardWeight(args);
 }
 
 void ReferenceOps::EmbeddingForward(Stream& stream,
                                     const EmbeddingForwardArgs& args) {
-  RunInline(stream, args, reference::EmbeddingForward);
+  if (EnterInlineOp(stream, args)) reference::EmbeddingForward(args);
 }
 
 void ReferenceOps::EmbeddingBackward(Stream& stream,
                                      const EmbeddingBackwardArgs& args) {
-  RunInline(stream, args, reference::EmbeddingBackward);
+  if (EnterInlineOp(stream, args)) reference::EmbeddingBackward(args);
 }
 
 void ReferenceOps::LayerNormForward(Stream& stream,
                                     const LayerNormForwardArgs& args) {
-  RunInline(stream, args, reference::LayerNormForward);
+  if (EnterInlineOp(stream, args)) reference::LayerNormForward(args);
 }
 
 void ReferenceOps::LayerNormBackwardInput(
     Stream& stream, const LayerNormBackwardInputArgs& args) {
-  RunInline(stream, args, reference::LayerNormBackwardInput);
+  if (EnterInlineOp(stream, args)) reference::LayerNormBackwardInput(args);
 }
 
 void ReferenceOps::LayerNormBackwardWeight(
     Stream& stream, const LayerNormBackwardWeightArgs& args) {
-  RunInline(stream, args, reference::LayerNormBackwardWeight);
+  if (EnterInlineOp(stream, args)) reference::LayerNormBackwardWeight(args);
 }
 
 void ReferenceOps::Rope(Stream& stream, const RopeArgs& args) {
-  RunInline(stream, args, reference::Rope);
+  if (EnterInlineOp(stream, args)) reference::Rope(args);
 }
 
 void ReferenceOps::AttentionForward(Stream& stream,
                                     const AttentionForwardArgs& args) {
-  RunInline(stream, args, reference::AttentionForward);
+  if (EnterInlineOp(stream, args)) reference::AttentionForward(args);
 }
 
 void ReferenceOps::AttentionBackward(Stream& stream,
                                      const AttentionBackwardArgs& args) {
-  RunInline(stream, args, reference::AttentionBackward);
+  if (EnterInlineOp(stream, args)) reference::AttentionBackward(args);
 }
 
 void ReferenceOps::GeluForward(Stream& stream, const GeluForwardArgs& args) {
-  RunInline(stream, args, reference::GeluForward);
+  if (EnterInlineOp(stream, args)) reference::GeluForward(args);
 }
 
 void ReferenceOps::Multiply(Stream& stream, const MultiplyArgs& args) {
-  RunInline(stream, args, reference::Multiply);
+  if (EnterInlineOp(stream, args)) reference::Multiply(args);
 }
 
 void ReferenceOps::SwigluForward(Stream& stream,
                                  const SwigluForwardArgs& args) {
-  RunInline(stream, args, reference::SwigluForward);
+  if (EnterInlineOp(stream, args)) reference::SwigluForward(args);
 }
 
 void ReferenceOps::SwigluBackward(Stream& stream,
                                   const SwigluBackwardArgs& args) {
-  RunInline(stream, args, reference::SwigluBackward);
+  if (EnterInlineOp(stream, args)) reference::SwigluBackward(args);
 }
 
 void ReferenceOps::Add(Stream& stream, const AddArgs& args) {
-  RunInline(stream, args, reference::Add);
+  if (EnterInlineOp(stream, args)) reference::Add(args);
 }
 
 void ReferenceOps::ApplyDropout(Stream& stream, const DropoutArgs& args) {
-  RunInline(stream, args, reference::ApplyDropout);
+  if (EnterInlineOp(stream, args)) reference::ApplyDropout(args);
 }
 
 void ReferenceOps::CrossEntropyForward(Stream& stream,
                                        const CrossEntropyForwardArgs& args) {
-  RunInline(stream, args, reference::CrossEntropyForward);
+  if (EnterInlineOp(stream, args)) reference::CrossEntropyForward(args);
 }
 
 void ReferenceOps::CrossEntropyBackward(Stream& stream,
                                         const CrossEntropyBackwardArgs& args) {
-  RunInline(stream, args, reference::CrossEntropyBackward);
+  if (EnterInlineOp(stream, args)) reference::CrossEntropyBackward(args);
 }
 
 void ReferenceOps::Adamw(Stream& stream, const AdamwArgs& args) {
-  RunInline(stream, args, reference::Adamw);
+  if (EnterInlineOp(stream, args)) reference::Adamw(args);
 }
 
 void ReferenceOps::Sgd(Stream& stream, const SgdArgs& args) {
-  RunInline(stream, args, reference::Sgd);
+  if (EnterInlineOp(stream, args)) reference::Sgd(args);
 }
 
 void ReferenceOps::SumSquares(Stream& stream, const SumSquaresArgs& args) {
-  RunInline(stream, args, reference::SumSquares);
+  if (EnterInlineOp(stream, args)) reference::SumSquares(args);
 }
 
 void ReferenceOps::Convert(Stream& stream, const ConvertArgs& args) {
-  RunInline(stream, args, host::Convert);
+  if (EnterInlineOp(stream, args)) host::Convert(args);
 }
 
 void ReferenceOps::Fill(Stream& stream, const FillArgs& args) {
-  RunInline(stream, args, host::Fill);
+  if (EnterInlineOp(stream, args)) host::Fill(args);
 }
 
 void ReferenceOps::Copy(Stream& stream, const CopyArgs& args) {
-  RunInline(stream, args, host::Copy);
+  if (EnterInlineOp(stream, args)) host::Copy(args);
 }
 
 }  // namespace penstock::server::device::reference
