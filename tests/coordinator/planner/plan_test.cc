@@ -1,0 +1,188 @@
+#include "coordinator/planner/plan.h"
+
+#include "common/status/error_details.h"
+#include "coordinator/planner/costs.h"
+#include "coordinator/planner/parameter_sizes.h"
+#include "coordinator/planner/refusal.h"
+#include "coordinator/schedule/text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::planner {
+namespace {
+
+using penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+PlanRequest Tiny(int ranks, int micro_batches) {
+  PlanRequest request;
+  request.model = {.family = Family::kGpt2,
+                   .layers = 6,
+                   .width = 16,
+                   .heads = 2,
+                   .kv_heads = 2,
+                   .head_dim = 8,
+                   .ffn_width = 64,
+                   .context = 8,
+                   .vocab = 32};
+  request.batch = {.micro_batch = 2, .sequence_length = 8};
+  request.ranks = ranks;
+  request.micro_batches = micro_batches;
+  return request;
+}
+
+TEST(PlanTest, KeepsTheOrderOfTheScheduleAndItsPeaks) {
+  ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(Tiny(4, 8)));
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(plan.memory[rank].peak_in_flight, 4 - rank);  // 1F1B.
+  }
+  PlanRequest gpipe = Tiny(4, 8);
+  gpipe.schedule = "gpipe";
+  ASSERT_OK_AND_ASSIGN(const Plan all, MakePlan(gpipe));
+  EXPECT_EQ(all.memory[3].peak_in_flight, 8);
+}
+
+TEST(PlanTest, EveryCornerOfStagesAndMicroBatchesHasAPlan) {
+  for (const char* schedule : {"naive", "gpipe", "1f1b"}) {
+    for (const int ranks : {1, 2, 3, 8}) {
+      for (const int m : {1, 2, ranks - 1, ranks, ranks + 1, 16}) {
+        if (m < 1) continue;
+        PlanRequest request = Tiny(ranks, m);
+        request.schedule = schedule;
+        EXPECT_OK(MakePlan(request).status())
+            << schedule << " K=" << ranks << " M=" << m;
+      }
+    }
+  }
+}
+
+TEST(PlanTest, TheSameRequestGivesTheSamePlan) {
+  ASSERT_OK_AND_ASSIGN(const Plan a, MakePlan(Tiny(3, 5)));
+  ASSERT_OK_AND_ASSIGN(const Plan b, MakePlan(Tiny(3, 5)));
+  EXPECT_EQ(a.stages, b.stages);
+  EXPECT_EQ(a.predicted.makespan, b.predicted.makespan);
+  EXPECT_EQ(a.memory[0].total(), b.memory[0].total());
+}
+
+TEST(PlanTest, RefusalsNameTheKey) {
+  PlanRequest request = Tiny(4, 4);
+  request.schedule = "zb-h9";
+  EXPECT_EQ(KeyPath(MakePlan(request).status()), "pipeline.schedule");
+  EXPECT_EQ(KeyPath(MakePlan(Tiny(9, 4)).status()), "pipeline.stages");
+  request = Tiny(2, 4);
+  request.partition = {{5, 2}};
+  EXPECT_EQ(KeyPath(MakePlan(request).status()), "pipeline.partition");
+  request = Tiny(2, 40000);
+  EXPECT_EQ(KeyPath(MakePlan(request).status()), "batch.micro_batch");
+}
+
+TEST(PlanTest, AGivenOrderIsVerified) {
+  PlanRequest request = Tiny(2, 2);
+  ASSERT_OK_AND_ASSIGN(request.given,
+                       schedule::ParseCsv("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n",
+                                          {.ranks = 2, .micro_batches = 2}));
+  EXPECT_OK(MakePlan(request).status());
+  ASSERT_OK_AND_ASSIGN(request.given,
+                       schedule::ParseCsv("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1F1\n",
+                                          {.ranks = 2, .micro_batches = 2}));
+  const absl::Status refused = MakePlan(request).status();
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(">1F1<")));
+  EXPECT_EQ(KeyPath(refused), "pipeline.schedule");
+}
+
+TEST(PlanTest, AMemoryLimitNamesTheStageAndByHowMuch) {
+  ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(Tiny(2, 4)));
+  const int64_t most = std::max(plan.memory[0].total(), plan.memory[1].total());
+  PlanRequest request = Tiny(2, 4);
+  request.memory_limit = most;
+  EXPECT_OK(MakePlan(request).status());
+
+  request.memory_limit = plan.memory[0].fixed() - 7;
+  const absl::Status refused = MakePlan(request).status();
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("stage 0"), HasSubstr("7 more"))));
+  EXPECT_EQ(common::status::Reason(refused), "OUT_OF_MEMORY");
+  EXPECT_EQ(KeyPath(refused), "pipeline.memory_limit");
+}
+
+TEST(PlanTest, FewerSlotsThanTheScheduleNeedsIsOutOfMemory) {
+  PlanRequest request = Tiny(2, 4);
+  request.schedule = "gpipe";
+  ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(request));
+  // Rank 1 must hold four activations; room for two.
+  request.memory_limit =
+      plan.memory[1].fixed() + plan.memory[1].activation_slots / 2;
+  EXPECT_THAT(MakePlan(request).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(PlanTest, TheDevicesMemoryIsALimitToo) {
+  PlanRequest request = Tiny(1, 1);
+  request.device_memory = 1024;
+  request.memory_limit = int64_t{1} << 40;
+  EXPECT_THAT(MakePlan(request).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(CostsTest, FollowTheShapes) {
+  const PlanRequest request = Tiny(1, 1);
+  const ModelCosts costs = AnalyticCosts(request.model, request.batch, false);
+  // The products of a block: 2 * rows * (w*3w + w*w + 2*w*f), rows 16.
+  const double products = 2.0 * 16 * (16 * 48 + 16 * 16 + 2 * 16 * 64);
+  EXPECT_EQ(costs.block.backward_weight, products);
+  EXPECT_GT(costs.block.forward, products);
+  EXPECT_GT(costs.block.backward_input, costs.block.forward);
+  const ModelCosts again = AnalyticCosts(request.model, request.batch, true);
+  EXPECT_EQ(again.block.backward_input,
+            costs.block.backward_input + costs.block.forward);
+  EXPECT_EQ(again.block.forward, costs.block.forward);
+}
+
+TEST(ParameterSizesTest, CountAsTransformersDoes) {
+  // GPT-2 small: 124,439,808 parameters in 148 tensors, the head tied.
+  const ModelShape small = {.family = Family::kGpt2,
+                            .layers = 12,
+                            .width = 768,
+                            .heads = 12,
+                            .kv_heads = 12,
+                            .head_dim = 64,
+                            .ffn_width = 3072,
+                            .context = 1024,
+                            .vocab = 50257};
+  EXPECT_EQ(CountElements(small), 124439808);
+  EXPECT_EQ(CountParameters(small), 148);
+  // Llama 2 7B: 6,738,415,616 parameters in 291 tensors.
+  const ModelShape llama = {.family = Family::kLlama,
+                            .layers = 32,
+                            .width = 4096,
+                            .heads = 32,
+                            .kv_heads = 32,
+                            .head_dim = 128,
+                            .ffn_width = 11008,
+                            .context = 4096,
+                            .vocab = 32000,
+                            .tied = false};
+  EXPECT_EQ(CountElements(llama), 6738415616);
+  EXPECT_EQ(CountParameters(llama), 291);
+}
+
+TEST(MemoryModelTest, WeightsStateAndGradientsFollowTheStageLayers) {
+  ASSERT_OK_AND_ASSIGN(const Plan one, MakePlan(Tiny(1, 1)));
+  ASSERT_OK_AND_ASSIGN(const Plan two, MakePlan(Tiny(2, 1)));
+  const int64_t embedding = 32 * 16 * 4;
+  // The head's rank holds a copy of the tied embedding, in both versions.
+  EXPECT_EQ(two.memory[0].optimizer + two.memory[1].optimizer,
+            one.memory[0].optimizer + 2 * 2 * embedding);
+  PlanRequest sgd = Tiny(1, 1);
+  sgd.optimizer = Optimizer::kSgd;
+  ASSERT_OK_AND_ASSIGN(const Plan plain, MakePlan(sgd));
+  EXPECT_EQ(plain.memory[0].optimizer, 0);
+  EXPECT_EQ(plain.memory[0].gradients, one.memory[0].gradients);
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::planner
