@@ -88,13 +88,12 @@ absl::Status Core::OpenSession(SessionId session, const v1::Hello& hello,
                                const Now& now, Actions& actions) {
   State& s = *state_;
   const std::string& name = hello.stage_name();
-  const int64_t epoch = s.links.epoch(name);
   if (hello.term() > s.options.term ||
-      (hello.term() == s.options.term && hello.epoch() > epoch)) {
+      (hello.term() == s.options.term && hello.epoch() > s.epoch)) {
     return absl::AbortedError(absl::StrCat(
         "stage ", name, " has seen term ", hello.term(), " epoch ",
         hello.epoch(), "; this coordinator is at term ", s.options.term,
-        " epoch ", epoch, " and must not command it"));
+        " epoch ", s.epoch, " and must not command it"));
   }
   ASSIGN_OR_RETURN(const SessionId old,
                    s.registry.OpenSession(name, hello.incarnation(), session,
@@ -104,9 +103,15 @@ absl::Status Core::OpenSession(SessionId session, const v1::Hello& hello,
         old, absl::AbortedError("the stage opened another session")});
   }
   const StageEntry& stage = *s.registry.Find(name);
-  // It holds a job of a former coordinator, which nobody will go on with.
-  const bool foreign = hello.term() < s.options.term && hello.epoch() > 0;
-  if (foreign) s.epoch = std::max(s.epoch, hello.epoch());
+  // It holds a job that nobody will go on with: of a former coordinator, or
+  // from before it was given up.
+  const bool stray =
+      stage.job_id.empty() && !s.links.Aborting(name) && hello.epoch() > 0 &&
+      (hello.term() < s.options.term || hello.epoch() != s.links.epoch(name));
+  if (stray) {
+    s.epoch = std::max(s.epoch, hello.epoch());
+    s.links.Begin(name, ++s.epoch);
+  }
 
   v1::CoordinatorMessage welcome;
   welcome.mutable_welcome()->set_term(s.options.term);
@@ -116,10 +121,10 @@ absl::Status Core::OpenSession(SessionId session, const v1::Hello& hello,
   *welcome.mutable_welcome()->mutable_heartbeat() =
       ToProto(s.options.registry.heartbeat);
   s.links.SendUnnumbered(name, std::move(welcome), actions);
-  if (foreign && stage.job_id.empty()) {
+  if (stray) {
     v1::Cause cause;
     cause.set_code(static_cast<int>(absl::StatusCode::kAborted));
-    cause.set_message("the coordinator was restarted");
+    cause.set_message("the job that this stage worked for has ended");
     s.links.Abort(name, ++s.epoch, cause, actions);
   } else {
     s.links.Resume(name, hello, actions);

@@ -29,7 +29,7 @@ std::optional<LostStage> FirstCause::Lost() const {
   for (const auto& [stage, broken] : broken_) {
     for (const EdgeFailure& edge : edges_) {
       if (edge.peer != stage) continue;
-      if (std::max(edge.at, broken) - std::min(edge.at, broken) <= window_) {
+      if (broken - edge.at <= window_) {
         return LostStage{stage,
                          absl::StrCat("its session broke and ", edge.reporter,
                                       " lost its data edge to it")};

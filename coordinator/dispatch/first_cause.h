@@ -5,8 +5,9 @@
 // stage is lost: a session may break and come back, an edge may break between
 // two live stages. So the two are matched:
 //
-//   session of X broken, and within the window an edge to X reset, or a connect
-//   to X's monitor port refused   -> X is lost
+//   session of X broken, and an edge to X reset while it is (or at most the
+//   window before), or a connect to X's monitor port refused within the window
+//                                 -> X is lost
 //   an edge broken, and nothing better within the window
 //                                 -> the edge itself is the cause
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_FIRST_CAUSE_H_

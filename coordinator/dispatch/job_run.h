@@ -131,6 +131,7 @@ class JobRun {
                             const RunContext& context);
   // Releases, commits, issues and ends as far as the barrier allows.
   absl::Status Advance(const RunContext& context);
+  void Moved(const RunContext& context);
   void Release(const StepResult& result, const RunContext& context);
   bool Evaluates(int64_t step) const;
   // Commits the applied step, once its evaluation is there.

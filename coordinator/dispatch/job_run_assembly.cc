@@ -211,6 +211,19 @@ void JobRun::Tick(const RunContext& context) {
   Blame(context);
   if (phase_ == Phase::kStepping) CheckProgress(context);
   if (over() || context.now.monotonic < deadline_) return;
+  if (phase_ == Phase::kChecking || phase_ == Phase::kAssembling ||
+      phase_ == Phase::kEnding) {
+    // Of a stage that is away the lease decides: its loss says more.
+    for (const std::string& name : crew_.names) {
+      const registry::StageEntry* entry = context.registry.Find(name);
+      if (entry == nullptr || entry->connected()) continue;
+      const auto lease_end =
+          entry->last_contact + context.options.registry.lease;
+      if (context.now.monotonic >= lease_end) continue;
+      deadline_ = lease_end;
+      return;
+    }
+  }
   const auto missing = [&](const auto& answers) {
     std::vector<std::string> names;
     for (int rank = 0; rank < ranks(); ++rank) {

@@ -79,7 +79,9 @@ absl::Status JobRun::OnStepReport(int rank, const v1::StepReport& report,
                                   const RunContext& context) {
   context.links.Acknowledge(crew_.names[rank], report.acked_seq());
   if (!InPhase(Phase::kStepping)) return absl::OkStatus();
+  const int64_t before = barrier_->accepted();
   RETURN_IF_ERROR(barrier_->AddReport(rank, report));
+  if (barrier_->accepted() != before) Moved(context);
   if (report.step() > barrier_->applied()) {
     auto& reports = reports_[report.step()];
     reports.resize(ranks());
@@ -96,14 +98,16 @@ absl::Status JobRun::OnApplyAck(int rank, const v1::ApplyAck& ack,
                                 const RunContext& context) {
   context.links.Acknowledge(crew_.names[rank], ack.acked_seq());
   if (!InPhase(Phase::kStepping)) return absl::OkStatus();
+  const int64_t before = barrier_->accepted();
   RETURN_IF_ERROR(barrier_->AddAck(rank, ack.step()));
+  if (barrier_->accepted() != before) Moved(context);
   context.registry.SetStep(crew_.names[rank], ack.step());
   return Advance(context);
 }
 
 absl::Status JobRun::OnEvalReport(int rank, const v1::EvalReport& report,
                                   const RunContext& context) {
-  context.links.Answered(crew_.names[rank], Answer::kEvalReport);
+  context.links.Answered(crew_.names[rank], Answer::kEvalReport, report.step());
   if (!InPhase(Phase::kStepping)) return absl::OkStatus();
   if (report.step() < 1 || report.step() > issued_ ||
       !Evaluates(report.step())) {
@@ -111,15 +115,19 @@ absl::Status JobRun::OnEvalReport(int rank, const v1::EvalReport& report,
         absl::StrCat("rank ", rank, " reports an evaluation of step ",
                      report.step(), ", which is not evaluated"));
   }
-  if (report.step() > log_.job().step()) {
-    evaluations_.emplace(report.step(), report);
+  if (report.step() > log_.job().step() &&
+      evaluations_.emplace(report.step(), report).second) {
+    Moved(context);
   }
   return Advance(context);
 }
 
-absl::Status JobRun::Advance(const RunContext& context) {
+void JobRun::Moved(const RunContext& context) {
   moved_ = context.now.monotonic;
   stalled_ = false;
+}
+
+absl::Status JobRun::Advance(const RunContext& context) {
   while (InPhase(Phase::kStepping)) {
     if (released_.has_value() &&
         released_->result.step == barrier_->applied()) {

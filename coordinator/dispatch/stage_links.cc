@@ -91,14 +91,17 @@ void StageLinks::Acknowledge(absl::string_view stage, int64_t seq) {
   Trim(it->second);
 }
 
-void StageLinks::Answered(absl::string_view stage, Answer answer) {
+void StageLinks::Answered(absl::string_view stage, Answer answer,
+                          int64_t step) {
   const auto it = links_.find(std::string(stage));
   if (it == links_.end()) return;
   for (Kept& kept : it->second.kept) {
-    if (kept.answer != answer) continue;
+    // A repeated answer must not settle a later message.
+    if (kept.answer != answer || kept.message.commands().step() != step) {
+      continue;
+    }
     kept.answer = Answer::kNone;
     kept.acknowledged = true;
-    break;  // Answers come in order.
   }
   Trim(it->second);
 }

@@ -68,7 +68,8 @@ class StageLinks {
 
   // Everything up to `seq` has been handled.
   void Acknowledge(absl::string_view stage, int64_t seq);
-  void Answered(absl::string_view stage, Answer answer);
+  // `step` tells evaluations apart; 0 for the others.
+  void Answered(absl::string_view stage, Answer answer, int64_t step = 0);
 
   // After Welcome on a new session: repeats what the stage may have missed.
   void Resume(absl::string_view stage, const v1::Hello& hello,

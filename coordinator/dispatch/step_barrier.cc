@@ -52,6 +52,8 @@ absl::Status StepBarrier::AddReport(int rank, const v1::StepReport& report) {
   const bool current = report.step() == applied_ + 1;
   if (current && reports_[rank].has_value()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckReport(rank, report));
+  if (!current && early_[rank].has_value()) return absl::OkStatus();
+  ++accepted_;
   if (current) {
     reports_[rank] = report;
     return absl::OkStatus();
@@ -171,7 +173,9 @@ absl::Status StepBarrier::AddAck(int rank, int64_t step) {
     return absl::InvalidArgumentError(absl::StrCat(
         "rank ", rank, " has applied step ", step, ", which was not released"));
   }
+  if (acks_[rank]) return absl::OkStatus();
   acks_[rank] = true;
+  ++accepted_;
   if (std::count(acks_.begin(), acks_.end(), true) == options_.ranks) {
     ++applied_;
     released_ = false;

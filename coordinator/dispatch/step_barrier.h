@@ -76,6 +76,8 @@ class StepBarrier {
   int64_t applied() const { return applied_; }
   // The step that waits for acks, or 0.
   int64_t released() const { return released_ ? applied_ + 1 : 0; }
+  // Reports and acks that were taken in; duplicates do not count.
+  int64_t accepted() const { return accepted_; }
   // Updates made so far (SKIP makes none).
   int64_t adam_t() const { return adam_t_; }
   // Ranks that the barrier waits for, with a word on what is missing.
@@ -95,6 +97,7 @@ class StepBarrier {
 
   const BarrierOptions options_;
   int64_t applied_ = 0;
+  int64_t accepted_ = 0;
   int64_t adam_t_ = 0;
   bool released_ = false;
   v1::ReleaseStep last_release_;

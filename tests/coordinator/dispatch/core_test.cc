@@ -1,9 +1,9 @@
+// Jobs that go well, and what is told of them.
 #include "coordinator/dispatch/core.h"
 
 #include <set>
 #include <string>
 
-#include "common/status/error_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -14,10 +14,7 @@ namespace penstock::coordinator::dispatch {
 namespace {
 
 using nlohmann::json;
-using penstock::testing::StatusIs;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using v1::Job;
 
 std::vector<json> Lines(const std::string& text) {
@@ -30,18 +27,21 @@ std::vector<json> Lines(const std::string& text) {
   return lines;
 }
 
-TEST(CoreTest, AJobRunsToItsEnd) {
-  FakeCluster cluster;
-  cluster.Start(2);
-  ASSERT_OK(cluster.Create(TinyJob(2, 4)).status());
-  cluster.Run();
-  const Job job = cluster.Job();
-  EXPECT_EQ(job.state(), Job::STATE_SUCCEEDED) << job.DebugString();
-  EXPECT_EQ(job.step(), 3);
-  EXPECT_EQ(cluster.stage(0).releases().size(), 3);
-  EXPECT_EQ(cluster.stage(1).releases().size(), 3);
-  EXPECT_EQ(Lines(cluster.File("metrics.jsonl")).size(), 3);
-  EXPECT_THAT(cluster.File("job.yaml"), HasSubstr("partition"));
+TEST(CoreTest, AJobRunsToItsEndForEveryShape) {
+  for (const int stages : {1, 2, 3, 6}) {
+    for (const int m : {1, 2, stages, stages + 1, 8}) {
+      FakeCluster cluster;
+      cluster.Start(stages);
+      ASSERT_OK(cluster.Create(TinyJob(stages, m)).status());
+      cluster.Run();
+      const Job job = cluster.Job();
+      ASSERT_EQ(job.state(), Job::STATE_SUCCEEDED) << job.DebugString();
+      EXPECT_EQ(job.step(), 3);
+      for (int i = 0; i < stages; ++i) {
+        EXPECT_EQ(cluster.stage(i).releases().size(), 3);
+      }
+    }
+  }
 }
 
 TEST(CoreTest, RevisionsAreContiguousAndTheTerminalStateIsLast) {
@@ -56,6 +56,261 @@ TEST(CoreTest, RevisionsAreContiguousAndTheTerminalStateIsLast) {
   ASSERT_TRUE(cluster.events().back().has_job());
   EXPECT_EQ(cluster.events().back().job().state(), Job::STATE_SUCCEEDED);
   EXPECT_FALSE(cluster.events().back().job().summary_json().empty());
+}
+
+TEST(CoreTest, AtMostTwoMessagesAStageAndStepEachWayWhateverMIs) {
+  for (const int m : {1, 4, 64}) {
+    FakeCluster cluster;
+    cluster.Start(3);
+    NewJob job = TinyJob(3, m, 20);
+    ASSERT_OK(cluster.Create(job).status());
+    cluster.Run();
+    ASSERT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+    for (int i = 0; i < 3; ++i) {
+      // CheckInputs, Assignment and End besides.
+      EXPECT_EQ(cluster.stage(i).counts()["received"], 2 * 20 + 3) << m;
+      EXPECT_EQ(cluster.stage(i).counts()["sent"], 2 * 20) << m;
+    }
+  }
+}
+
+TEST(CoreTest, CommandsGoOutUpToTheWindowAndNoFurther) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).reports_steps = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 4, 10)).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_RUNNING);
+  EXPECT_EQ(cluster.stage(0).commands_seen().size(), 2);
+  EXPECT_TRUE(cluster.stage(0).releases().empty());
+}
+
+TEST(CoreTest, CommandsAreThePlansInItsOrder) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  ASSERT_OK(cluster.Create(TinyJob(2, 3, 1)).status());
+  cluster.Run();
+  const auto text = [&](int stage) {
+    std::string order;
+    for (const v1::Command& c :
+         cluster.stage(stage).commands_seen().at(0).commands()) {
+      order += (c.op() == v1::OP_FORWARD ? "F" : "B") +
+               std::to_string(c.micro_batch()) + (c.receives() ? "r" : "") +
+               (c.sends() ? "s" : "") + " ";
+    }
+    return order;
+  };
+  EXPECT_EQ(text(0), "F0s F1s B0r F2s B1r B2r ");
+  EXPECT_EQ(text(1), "F0r B0s F1r B1s F2r B2s ");
+}
+
+TEST(CoreTest, AssignmentsCarryLayersEdgesAndSecrets) {
+  FakeCluster cluster;
+  cluster.Start(3);
+  for (int i = 0; i < 3; ++i) cluster.stage(i).answers_assignment = (i != 2);
+  NewJob job = TinyJob(3, 4);
+  job.spec.pipeline.partition = {{1, 2, 1}};
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  ASSERT_EQ(cluster.Job().state(), Job::STATE_ASSEMBLING);
+  const v1::Assignment& middle = cluster.stage(1).assignment();
+  EXPECT_EQ(middle.rank(), 1);
+  EXPECT_EQ(middle.chunks(0).first_block(), 1);
+  EXPECT_EQ(middle.chunks(0).end_block(), 3);
+  EXPECT_FALSE(middle.has_data());
+  EXPECT_EQ(middle.edges_size(), 4);  // Activation and gradient, both sides.
+  // Tied edges join the first and the last.
+  EXPECT_EQ(cluster.stage(0).assignment().edges_size(), 4);
+  EXPECT_EQ(cluster.stage(0).assignment().data().train_path(),
+            "/jobs/tiny/train.txt");
+  EXPECT_TRUE(cluster.stage(2).assignment().has_data());
+  EXPECT_EQ(middle.epoch_secret().size(), 32);
+  EXPECT_EQ(middle.epoch_secret(),
+            cluster.stage(0).assignment().epoch_secret());
+  for (const v1::EdgeAssignment& edge : middle.edges()) {
+    EXPECT_TRUE(edge.peer_name() == "stage-0" || edge.peer_name() == "stage-2");
+    EXPECT_FALSE(edge.peer_address().empty());
+    EXPECT_GE(edge.capacity(), 1);
+  }
+}
+
+TEST(CoreTest, OnlyFirstAndLastStageAreToldToReadData) {
+  FakeCluster cluster;
+  cluster.Start(3);
+  ASSERT_OK(cluster.Create(TinyJob(3, 2)).status());
+  cluster.Run();
+  EXPECT_TRUE(cluster.stage(0).check().has_data());
+  EXPECT_FALSE(cluster.stage(1).check().has_data());
+  EXPECT_TRUE(cluster.stage(2).check().has_data());
+}
+
+TEST(CoreTest, MetricsHaveALineACommittedStep) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(0).sequences = cluster.stage(1).sequences = 6;
+  NewJob job = TinyJob(2, 4, 5);
+  job.spec.lr_schedule = {.kind = spec::LrKind::kConstant, .warmup_steps = 2};
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  const std::vector<json> lines = Lines(cluster.File("metrics.jsonl"));
+  ASSERT_EQ(lines.size(), 5);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(lines[i]["step"], i + 1);
+  // 4 micro-batches of 10 nats over 4 tokens each.
+  EXPECT_EQ(lines[0]["loss"], 2.5);
+  EXPECT_EQ(lines[0]["tokens"], 16);
+  EXPECT_EQ(lines[0]["lr"], 0.5e-3);
+  EXPECT_EQ(lines[1]["lr"], 1e-3);
+  EXPECT_EQ(lines[1]["epoch"], 0);  // Sample 4 of 6.
+  EXPECT_EQ(lines[2]["epoch"], 1);  // Sample 8.
+  EXPECT_EQ(lines[0]["skipped"], false);
+  EXPECT_FALSE(lines[0].contains("validation_loss"));
+  EXPECT_TRUE(lines[3]["bubble_rate"].is_null());  // No full timings.
+  const std::set<std::string> keys = {
+      "step",        "time",         "epoch",
+      "loss",        "tokens",       "lr",
+      "grad_norm",   "step_seconds", "tokens_per_second",
+      "bubble_rate", "skipped",      "nonfinite"};
+  std::set<std::string> found;
+  for (const auto& item : lines[0].items()) found.insert(item.key());
+  EXPECT_EQ(found, keys);
+}
+
+TEST(CoreTest, EvaluationsComeAfterTheirStepsAndTheLast) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  NewJob job = TinyJob(2, 4, 5);
+  job.spec.data.validation = {{.share_millionths = 100000}};
+  job.spec.evaluate = {{.every = 2, .batches = 2}};
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  ASSERT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  std::string order;
+  for (const v1::StepCommands& c : cluster.stage(0).commands_seen()) {
+    const bool train = c.kind() == v1::StepCommands::KIND_TRAIN;
+    order += (train ? "T" : "E") + std::to_string(c.step()) + " ";
+    if (!train) {
+      EXPECT_EQ(c.commands_size(), 8);  // 2 * 4 of 10 sequences.
+    }
+  }
+  EXPECT_EQ(order, "T1 T2 E2 T3 T4 E4 T5 E5 ");
+  const std::vector<json> lines = Lines(cluster.File("metrics.jsonl"));
+  EXPECT_EQ(lines[1]["validation_loss"], 2.0);
+  EXPECT_FALSE(lines[2].contains("validation_loss"));
+  EXPECT_EQ(lines[4]["validation_loss"], 2.0);
+}
+
+TEST(CoreTest, EpochsBecomeStepsWhenTheDataAreSeen) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(0).sequences = cluster.stage(1).sequences = 10;
+  NewJob job = TinyJob(2, 4);
+  job.spec.steps.reset();
+  job.spec.epochs = 3;
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().steps(), 7);  // 30 / 4.
+  EXPECT_EQ(cluster.Job().step(), 7);
+}
+
+TEST(CoreTest, TheSummaryHasWhatInterfacesSays) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  ASSERT_OK(cluster.Create(TinyJob(2, 4, 12)).status());
+  cluster.Run();
+  const json summary = json::parse(cluster.File("summary.json"));
+  EXPECT_EQ(summary["state"], "SUCCEEDED");
+  EXPECT_TRUE(summary["reason"].is_null());
+  EXPECT_EQ(summary["steps"], 12);
+  EXPECT_EQ(summary["tokens"], 12 * 16);
+  EXPECT_EQ(summary["final_loss"], 2.5);
+  EXPECT_EQ(summary["weights_sha256"].get<std::string>().size(), 64);
+  EXPECT_EQ(summary["stages"].size(), 2);
+  EXPECT_EQ(summary["stages"][0]["chunks"][0]["embedding"], true);
+  EXPECT_EQ(summary["stages"][0]["peak_in_flight"], 1);
+  EXPECT_EQ(summary["fingerprint"].get<std::string>().size(), 64);
+  EXPECT_EQ(summary["versions"]["numerics"], "cpu/avx2/1/0");
+  EXPECT_GT(summary["bubble_rate"]["predicted"], 0);
+  EXPECT_EQ(summary["recoveries"].size(), 0);
+  for (const char* key : {"name", "id", "validation_loss", "tokens_per_second",
+                          "step_seconds", "realisation"}) {
+    EXPECT_TRUE(summary.contains(key)) << key;
+  }
+  const json trace = json::parse(cluster.File("trace.json"));
+  // Steps 1, 2, 3, 10 and 12 carried full timings: 16 ops each, 2 names.
+  EXPECT_EQ(trace["traceEvents"].size(), 5 * 16 + 2);
+}
+
+TEST(CoreTest, TheModelIsIndexedWhenItIsInShards) {
+  FakeCluster one;
+  one.Start(1);
+  ASSERT_OK(one.Create(TinyJob(1, 1)).status());
+  one.Run();
+  EXPECT_EQ(one.stage(0).end().shard_file(), "model.safetensors");
+  EXPECT_EQ(one.stage(0).end().model_directory(), "/runs/tiny/model");
+  EXPECT_EQ(one.File("model/model.safetensors.index.json"), "");
+
+  FakeCluster two;
+  two.Start(2);
+  ASSERT_OK(two.Create(TinyJob(2, 1)).status());
+  two.Run();
+  const json index =
+      json::parse(two.File("model/model.safetensors.index.json"));
+  EXPECT_EQ(index["weight_map"]["p0"], "model-00001-of-00002.safetensors");
+  EXPECT_EQ(index["weight_map"]["p50"], "model-00002-of-00002.safetensors");
+  EXPECT_EQ(index["weight_map"].size(), 52);  // 2 + 4 * 12 + 2.
+  // The same weights have the same digest, however they are cut.
+  EXPECT_EQ(json::parse(one.File("summary.json"))["weights_sha256"],
+            json::parse(two.File("summary.json"))["weights_sha256"]);
+}
+
+TEST(CoreTest, StagesAreFreeAgainAndServeTheNextJob) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
+  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  for (const v1::Stage& stage : cluster.core->ListStages(cluster.now())) {
+    EXPECT_EQ(stage.state(), v1::Stage::STATE_REGISTERED);
+    EXPECT_EQ(stage.job_id(), "");
+  }
+}
+
+TEST(CoreTest, AJobWaitsForItsStagesAndSaysSo) {
+  FakeCluster cluster;
+  cluster.Start(1);
+  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
+  cluster.Advance(absl::Seconds(31));
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
+  const auto notices = cluster.Occurrences("WAITING_FOR_STAGES");
+  ASSERT_EQ(notices.size(), 1);
+  EXPECT_THAT(notices[0].message(), HasSubstr("2 free stages"));
+  EXPECT_THAT(notices[0].message(), HasSubstr("there are 1"));
+}
+
+TEST(CoreTest, ARepeatedRequestGetsTheSameJob) {
+  FakeCluster cluster;
+  NewJob job = TinyJob(1, 1);
+  job.request.set_request_id("9b2c");
+  ASSERT_OK_AND_ASSIGN(const Job first, cluster.Create(job));
+  ASSERT_OK_AND_ASSIGN(const Job second, cluster.Create(job));
+  EXPECT_EQ(first.id(), second.id());
+  EXPECT_THAT(first.id(), ::testing::StartsWith("tiny-"));
+  Actions actions;
+  ASSERT_OK_AND_ASSIGN(const auto all, cluster.core->ListJobs("", 10));
+  EXPECT_EQ(all.size(), 1);
+}
+
+TEST(CoreTest, ValidateOnlyCreatesNothing) {
+  FakeCluster cluster;
+  NewJob job = TinyJob(1, 1);
+  job.request.set_validate_only(true);
+  ASSERT_OK_AND_ASSIGN(const Job answer, cluster.Create(job));
+  EXPECT_EQ(answer.id(), "");
+  EXPECT_THAT(answer.resolved_yaml(), HasSubstr("tiny"));
+  ASSERT_OK_AND_ASSIGN(const auto all, cluster.core->ListJobs("", 10));
+  EXPECT_TRUE(all.empty());
 }
 
 }  // namespace

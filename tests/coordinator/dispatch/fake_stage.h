@@ -33,6 +33,9 @@ class FakeStage {
   // the session breaks is lost.
   std::deque<v1::StageMessage>& outbox() { return outbox_; }
 
+  // Looks at its queue again, after a change of what it says.
+  void Wake() { Work(); }
+
   // Says that the edge to a neighbouring virtual stage broke.
   void BreakEdge(int source_stage, int target_stage);
   void Fail(const std::string& reason, const std::string& message);
@@ -40,6 +43,8 @@ class FakeStage {
   const std::string& name() const { return name_; }
   const std::string& incarnation() const { return incarnation_; }
   int64_t applied() const { return applied_; }
+  // The newest step that it has reported in this epoch.
+  int64_t reported() const { return applied_ + (report_.has_value() ? 1 : 0); }
   int64_t epoch() const { return epoch_; }
   bool assigned() const { return assignment_.has_value(); }
   const v1::Assignment& assignment() const { return *assignment_; }

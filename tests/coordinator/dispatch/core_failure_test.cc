@@ -1,0 +1,369 @@
+// Jobs that break: lost stages, broken edges and sessions, cancels.
+#include <string>
+
+#include "coordinator/dispatch/core.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/coordinator/dispatch/fake_cluster.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+using penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using v1::Job;
+
+// Three stages, running, the barrier waiting for stage-2.
+class CoreFailureTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cluster_.Start(3);
+    cluster_.stage(2).reports_steps = false;
+    ASSERT_OK(cluster_.Create(TinyJob(3, 4, 10)).status());
+    cluster_.Run();
+    ASSERT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
+  }
+  void Exit(const FakeStage& stage, int code) {
+    v1::ReportStageExitRequest request;
+    request.set_stage_name(stage.name());
+    request.set_pid(stage.Registration().pid());
+    request.set_exit_code(code);
+    Actions actions;
+    EXPECT_OK(cluster_.core->ReportStageExit(request, cluster_.now(), actions));
+    cluster_.CarryOut(actions);
+  }
+  void ExpectFreeExcept(const std::string& lost) {
+    for (const v1::Stage& stage : cluster_.core->ListStages(cluster_.now())) {
+      EXPECT_EQ(stage.state(), stage.name() == lost
+                                   ? v1::Stage::STATE_LOST
+                                   : v1::Stage::STATE_REGISTERED)
+          << stage.name();
+    }
+  }
+  Job Ended(Job::State state, Job::StateReason reason) {
+    const Job job = cluster_.Job();
+    EXPECT_EQ(job.state(), state) << job.DebugString();
+    EXPECT_EQ(job.reason(), reason) << job.DebugString();
+    return job;
+  }
+
+  FakeCluster cluster_;
+};
+
+TEST_F(CoreFailureTest, AReapedStageFailsTheJobAtOnce) {
+  cluster_.Disconnect(cluster_.stage(1));
+  Exit(cluster_.stage(1), 137);
+  cluster_.Run();
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  EXPECT_EQ(job.cause().stage_name(), "stage-1");
+  EXPECT_THAT(job.cause().message(), HasSubstr("killed by signal 9"));
+  ExpectFreeExcept("stage-1");
+  const auto summary = nlohmann::json::parse(cluster_.File("summary.json"));
+  EXPECT_EQ(summary["reason"], "STAGE_LOST");
+  EXPECT_EQ(summary["cause"]["stage"], "stage-1");
+}
+
+TEST_F(CoreFailureTest, BrokenSessionAndBrokenEdgesAreOneLostStage) {
+  // The neighbours notice first, in either order.
+  cluster_.stage(0).BreakEdge(0, 1);
+  cluster_.Run();
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
+  cluster_.clock.Advance(absl::Milliseconds(50));
+  cluster_.Disconnect(cluster_.stage(1));
+  cluster_.stage(2).BreakEdge(1, 2);
+  cluster_.Run();
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  EXPECT_EQ(job.cause().stage_name(), "stage-1");
+  ExpectFreeExcept("stage-1");
+  // The neighbours' words are consequences.
+  const auto consequences = cluster_.Occurrences("EDGE_BROKEN");
+  ASSERT_GE(consequences.size(), 1);
+  for (const v1::Occurrence& o : consequences) EXPECT_TRUE(o.consequence());
+  const auto causes = cluster_.Occurrences("STAGE_LOST");
+  ASSERT_EQ(causes.size(), 1);
+  EXPECT_FALSE(causes[0].consequence());
+}
+
+TEST_F(CoreFailureTest, ABrokenSessionAndARefusedPortAreALostStage) {
+  cluster_.Disconnect(cluster_.stage(0));
+  ASSERT_EQ(cluster_.probes.size(), 1);
+  EXPECT_EQ(cluster_.probes[0].address, "unix:/run/stage-0");
+  Actions actions;
+  cluster_.core->MonitorRefused("stage-0", cluster_.probes[0].incarnation,
+                                cluster_.now(), actions);
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  EXPECT_EQ(Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST)
+                .cause()
+                .stage_name(),
+            "stage-0");
+}
+
+TEST_F(CoreFailureTest, TheExitCodeOfAStageThatWasLostByEvidenceIsAdded) {
+  cluster_.stage(0).answers_check = true;
+  cluster_.Disconnect(cluster_.stage(2));
+  cluster_.Disconnect(cluster_.stage(1));  // Keeps its abort unanswered.
+  cluster_.stage(0).BreakEdge(0, 1);
+  cluster_.Run();
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);  // Stopping.
+  Exit(cluster_.stage(1), 139);
+  cluster_.Advance(absl::Seconds(3));
+  EXPECT_THAT(
+      Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST).cause().message(),
+      HasSubstr("was killed by signal 11"));
+}
+
+TEST_F(CoreFailureTest, AnEdgeThatBreaksBetweenLiveStagesIsItself) {
+  cluster_.stage(0).BreakEdge(0, 1);
+  cluster_.Run();
+  cluster_.Advance(absl::Milliseconds(199));
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
+  cluster_.Advance(absl::Milliseconds(2));
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
+  EXPECT_EQ(job.cause().stage_name(), "stage-0");
+  EXPECT_THAT(job.cause().message(), HasSubstr("edge 0->1 reset"));
+  ExpectFreeExcept("");
+}
+
+TEST_F(CoreFailureTest, AStagesOwnFailureIsBetterThanItsNeighboursEdge) {
+  cluster_.stage(0).BreakEdge(0, 1);
+  cluster_.Run();
+  cluster_.clock.Advance(absl::Milliseconds(100));
+  cluster_.stage(1).Fail("OUT_OF_MEMORY", "stage-1: no memory for 3 GiB");
+  cluster_.Run();
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_OUT_OF_MEMORY);
+  EXPECT_EQ(job.cause().stage_name(), "stage-1");
+  ASSERT_EQ(cluster_.Occurrences("EDGE_BROKEN").size(), 1);
+  EXPECT_TRUE(cluster_.Occurrences("EDGE_BROKEN")[0].consequence());
+}
+
+TEST_F(CoreFailureTest, OneFailureAbortsAllPeersAtOnce) {
+  const int64_t before = cluster_.stage(0).epoch();
+  cluster_.stage(1).Fail("", "stage-1: bad luck");
+  cluster_.Run();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(cluster_.stage(i).assigned()) << i;
+    EXPECT_GT(cluster_.stage(i).epoch(), before);
+  }
+}
+
+TEST_F(CoreFailureTest, ABrokenSessionAloneLosesNothing) {
+  cluster_.Disconnect(cluster_.stage(0));
+  cluster_.Advance(absl::Seconds(3));
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
+  cluster_.Connect(cluster_.stage(0));
+  cluster_.Run();
+  cluster_.stage(2).reports_steps = true;
+  cluster_.stage(2).Wake();
+  cluster_.Disconnect(cluster_.stage(2));  // Its report is lost on the way.
+  cluster_.Connect(cluster_.stage(2));     // Hello has it.
+  cluster_.Run();
+  Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
+}
+
+TEST_F(CoreFailureTest, AStageThatWasGivenUpComesBackWithoutItsJob) {
+  cluster_.silent["stage-1"] = true;
+  cluster_.Advance(absl::Seconds(11));
+  ASSERT_EQ(cluster_.Job().state(), Job::STATE_FAILED);
+  FakeStage& stage = cluster_.stage(1);
+  ASSERT_TRUE(stage.assigned());
+  Actions actions;
+  ASSERT_OK(cluster_.core
+                ->RegisterStage(stage.Registration(), cluster_.now(), actions)
+                .status());
+  cluster_.Connect(stage);
+  cluster_.Run();
+  EXPECT_FALSE(stage.assigned());
+  ExpectFreeExcept("");
+}
+
+TEST_F(CoreFailureTest, ASilentStageIsLostWithItsLease) {
+  cluster_.silent["stage-1"] = true;
+  cluster_.Advance(absl::Seconds(9));
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
+  cluster_.Advance(absl::Seconds(2));
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  EXPECT_THAT(job.cause().message(),
+              AllOf(HasSubstr("stage-1"), HasSubstr("silent"),
+                    HasSubstr("is the process stopped")));
+  ASSERT_EQ(cluster_.closed.size(), 1);
+  ExpectFreeExcept("stage-1");
+}
+
+TEST_F(CoreFailureTest, ANewIncarnationReplacesADeadOneAndFailsTheJob) {
+  cluster_.Disconnect(cluster_.stage(1));
+  FakeStage& again =
+      cluster_.AddStage("stage-1", "00000000-0000-4000-8000-0000000000ff");
+  Actions actions;
+  ASSERT_OK(cluster_.core
+                ->RegisterStage(again.Registration(), cluster_.now(), actions)
+                .status());
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  EXPECT_THAT(job.cause().message(), HasSubstr("took its name"));
+  cluster_.Connect(again);
+  EXPECT_OK(cluster_.core->GetStage("stage-1", cluster_.now()).status());
+}
+
+TEST_F(CoreFailureTest, WhenNothingMovesItSaysSoAndThenGivesUp) {
+  // Progress stands still while commands are queued on all of them.
+  cluster_.Advance(absl::Seconds(12));
+  const auto notices = cluster_.Occurrences("STALLED");
+  ASSERT_EQ(notices.size(), 1);
+  EXPECT_THAT(notices[0].message(), HasSubstr("the report of stage-2"));
+  cluster_.Advance(absl::Seconds(170));
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
+  EXPECT_THAT(job.cause().message(),
+              HasSubstr("step 1: the report of stage-2"));
+}
+
+TEST_F(CoreFailureTest, CancelFreesTheStagesAndEnds) {
+  Actions actions;
+  ASSERT_OK_AND_ASSIGN(
+      const Job cancelling,
+      cluster_.core->CancelJob("tiny", cluster_.now(), actions));
+  EXPECT_EQ(cancelling.state(), Job::STATE_CANCELLING);
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
+  ExpectFreeExcept("");
+  EXPECT_THAT(
+      cluster_.core->CancelJob("tiny", cluster_.now(), actions).status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(CoreFailureTest, CancelDoesNotWaitForEverForAStage) {
+  cluster_.Disconnect(cluster_.stage(1));
+  Actions actions;
+  ASSERT_OK(cluster_.core->CancelJob("tiny", cluster_.now(), actions).status());
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_CANCELLING);
+  cluster_.Advance(absl::Seconds(10.1));
+  Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
+}
+
+TEST_F(CoreFailureTest, AMessageThatCannotBeIsTheEndOfTheJob) {
+  v1::StageMessage message;
+  message.mutable_apply_ack()->set_step(7);
+  Actions actions;
+  EXPECT_THAT(
+      cluster_.core->Receive(2, message, cluster_.now(), actions),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not released")));
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  Ended(Job::STATE_FAILED, Job::STATE_REASON_INTERNAL);
+}
+
+TEST(CoreAssemblyFailureTest, MissingStagesAreNamedAtTheDeadline) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).answers_assignment = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  cluster.Advance(absl::Seconds(121));
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_FAILED);
+  EXPECT_THAT(cluster.Job().cause().message(),
+              AllOf(HasSubstr("not ready after"),
+                    HasSubstr("stage-1 on host host-of-stage-1")));
+  EXPECT_FALSE(cluster.File("summary.json").empty());
+}
+
+TEST(CoreNonfiniteTest, FailsNamingStageTensorAndStep) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(0).nonfinite = "transformer.h.0.ln_1.weight";
+  cluster.stage(0).nonfinite_step = 2;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  const Job job = cluster.Job();
+  EXPECT_EQ(job.state(), Job::STATE_FAILED);
+  EXPECT_EQ(job.reason(), Job::STATE_REASON_NONFINITE);
+  EXPECT_EQ(job.cause().stage_name(), "stage-0");
+  EXPECT_THAT(
+      job.cause().message(),
+      AllOf(HasSubstr("step 2"), HasSubstr("transformer.h.0.ln_1.weight")));
+  EXPECT_EQ(job.step(), 1);
+  EXPECT_EQ(cluster.stage(1).releases().size(), 1);
+}
+
+TEST(CoreNonfiniteTest, OrIsSkippedOnEveryStage) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(0).nonfinite = "transformer.wpe.weight";
+  cluster.stage(0).nonfinite_step = 2;
+  NewJob job = TinyJob(2, 2);
+  job.spec.optimizer.on_nonfinite = spec::OnNonfinite::kSkip;
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cluster.stage(i).releases().size(), 3);
+    EXPECT_EQ(cluster.stage(i).releases()[1].decision(), v1::ReleaseStep::SKIP);
+    EXPECT_EQ(cluster.stage(i).releases()[2].adam_t(), 2);
+  }
+  EXPECT_EQ(cluster.Occurrences("NONFINITE").size(), 1);
+  EXPECT_THAT(cluster.File("metrics.jsonl"), HasSubstr("\"skipped\":true"));
+}
+
+TEST(CoreNonfiniteTest, AStepWithoutAValidTokenIsReported) {
+  FakeCluster cluster;
+  cluster.Start(1);
+  cluster.stage(0).loss = 0;
+  cluster.stage(0).valid_tokens = 0;
+  ASSERT_OK(cluster.Create(TinyJob(1, 2, 1)).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  EXPECT_EQ(cluster.Occurrences("NO_VALID_TOKENS").size(), 1);
+  EXPECT_THAT(cluster.File("metrics.jsonl"),
+              AllOf(HasSubstr("\"loss\":null"),
+                    HasSubstr("\"nonfinite\":[\"loss\",\"grad_norm\"]")));
+}
+
+TEST(CoreSessionTest, AStaleCoordinatorIsRefusedByItsOwnCore) {
+  FakeCluster cluster;
+  cluster.Start(1);
+  v1::Hello hello = cluster.stage(0).Hello();
+  hello.set_term(2);
+  Actions actions;
+  EXPECT_THAT(cluster.core->OpenSession(99, hello, cluster.now(), actions),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("term 2")));
+  hello.set_term(1);
+  hello.set_epoch(5);
+  EXPECT_THAT(cluster.core->OpenSession(99, hello, cluster.now(), actions),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("epoch 5")));
+  hello.set_stage_name("nobody");
+  hello.set_epoch(0);
+  EXPECT_THAT(cluster.core->OpenSession(99, hello, cluster.now(), actions),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(CoreSessionTest, AStageWithAJobOfAFormerCoordinatorDropsIt) {
+  FakeCluster cluster(Options{.term = 3});
+  FakeStage& stage =
+      cluster.AddStage("stage-0", "00000000-0000-4000-8000-000000000000");
+  v1::CoordinatorMessage old;
+  old.set_term(2);
+  old.set_epoch(8);
+  old.set_seq(1);
+  old.mutable_check_inputs();
+  stage.Take(old);
+  Actions actions;
+  ASSERT_OK(
+      cluster.core->RegisterStage(stage.Registration(), cluster.now(), actions)
+          .status());
+  stage.outbox().clear();
+  cluster.Connect(stage);
+  EXPECT_GT(stage.epoch(), 8);
+  cluster.Run();
+  ASSERT_OK(cluster.Create(TinyJob(1, 1)).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::dispatch

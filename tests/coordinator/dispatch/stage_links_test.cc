@@ -1,0 +1,144 @@
+#include "coordinator/dispatch/stage_links.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+using common::time::MonotonicTime;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kIncarnation[] = "11111111-1111-4111-8111-111111111111";
+
+class StageLinksTest : public ::testing::Test {
+ protected:
+  StageLinksTest() : registry_({}), links_(7, registry_) {
+    v1::RegisterStageRequest request;
+    request.set_stage_name("a");
+    request.set_incarnation(kIncarnation);
+    request.mutable_device()->set_kind("cpu");
+    request.add_numerics_ids("id");
+    request.mutable_protocol()->set_lowest(1);
+    request.mutable_protocol()->set_highest(1);
+    EXPECT_OK(registry_.Register(request, now_).status());
+  }
+  void Open(SessionId session) {
+    EXPECT_OK(registry_.OpenSession("a", kIncarnation, session, now_).status());
+  }
+  void Send(Answer answer = Answer::kNone) {
+    links_.Send("a", v1::CoordinatorMessage(), answer, actions_);
+  }
+  v1::Hello HelloAt(int64_t epoch, int64_t acked) {
+    v1::Hello hello;
+    hello.set_term(7);
+    hello.set_epoch(epoch);
+    hello.set_acked_seq(acked);
+    return hello;
+  }
+  // Numbers of the messages sent since the last call.
+  std::vector<int64_t> Sent() {
+    std::vector<int64_t> seqs;
+    for (const Action& action : actions_) {
+      const auto& message = std::get<SendToStage>(action).message;
+      EXPECT_EQ(message.term(), 7);
+      seqs.push_back(message.seq());
+    }
+    actions_.clear();
+    return seqs;
+  }
+
+  const MonotonicTime now_ = MonotonicTime::FromZero(absl::Seconds(9));
+  registry::Registry registry_;
+  StageLinks links_;
+  Actions actions_;
+};
+
+TEST_F(StageLinksTest, NumbersAreContiguousAndStartAfreshWithTheEpoch) {
+  Open(1);
+  links_.Begin("a", 3);
+  Send();
+  Send();
+  EXPECT_THAT(Sent(), ElementsAre(1, 2));
+  links_.Begin("a", 5);
+  Send();
+  EXPECT_EQ(std::get<SendToStage>(actions_[0]).message.epoch(), 5);
+  EXPECT_THAT(Sent(), ElementsAre(1));
+}
+
+TEST_F(StageLinksTest, WhatWasNotAcknowledgedIsSentAgain) {
+  Open(1);
+  links_.Begin("a", 3);
+  for (int i = 0; i < 4; ++i) Send();
+  links_.Acknowledge("a", 1);
+  registry_.BreakSession(1, now_);
+  Sent();
+  Send();  // Nobody there; it waits.
+  EXPECT_THAT(Sent(), IsEmpty());
+  Open(2);
+  links_.Resume("a", HelloAt(3, 2), actions_);
+  EXPECT_THAT(Sent(), ElementsAre(3, 4, 5));
+}
+
+TEST_F(StageLinksTest, AcknowledgedButUnansweredIsSentAgain) {
+  Open(1);
+  links_.Begin("a", 3);
+  Send(Answer::kInputsChecked);
+  Send();
+  links_.Acknowledge("a", 2);
+  Sent();
+  links_.Resume("a", HelloAt(3, 2), actions_);
+  EXPECT_THAT(Sent(), ElementsAre(1));
+  links_.Answered("a", Answer::kInputsChecked);
+  links_.Resume("a", HelloAt(3, 2), actions_);
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+TEST_F(StageLinksTest, ARepeatedEvaluationAnswersOnlyItsOwnStep) {
+  Open(1);
+  links_.Begin("a", 3);
+  for (const int step : {2, 4}) {
+    v1::CoordinatorMessage evaluate;
+    evaluate.mutable_commands()->set_step(step);
+    links_.Send("a", evaluate, Answer::kEvalReport, actions_);
+  }
+  links_.Answered("a", Answer::kEvalReport, 2);
+  links_.Answered("a", Answer::kEvalReport, 2);
+  Sent();
+  links_.Resume("a", HelloAt(3, 2), actions_);
+  EXPECT_THAT(Sent(), ElementsAre(2));
+}
+
+TEST_F(StageLinksTest, AcksOfAnOlderEpochCountForNothing) {
+  Open(1);
+  links_.Begin("a", 3);
+  Send();
+  links_.Begin("a", 4);
+  Send();
+  Sent();
+  links_.Resume("a", HelloAt(3, 1), actions_);
+  EXPECT_THAT(Sent(), ElementsAre(1));
+}
+
+TEST_F(StageLinksTest, AbortIsRepeatedUntilItIsAnswered) {
+  Open(1);
+  links_.Begin("a", 3);
+  Send();
+  links_.Abort("a", 4, {}, actions_);
+  EXPECT_THAT(Sent(), ElementsAre(1, 0));
+  links_.Resume("a", HelloAt(3, 1), actions_);
+  EXPECT_THAT(Sent(), ElementsAre(0));
+  EXPECT_FALSE(links_.Aborted("a", 3));  // Of an older one.
+  EXPECT_TRUE(links_.Aborting("a"));
+  EXPECT_TRUE(links_.Aborted("a", 4));
+  EXPECT_FALSE(links_.Aborted("a", 4));
+  links_.Resume("a", HelloAt(4, 0), actions_);
+  EXPECT_THAT(Sent(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::dispatch
