@@ -105,7 +105,9 @@ TEST_P(GradientCheckTest, SlopeAlongEachGradientIsItsLength) {
         return absl::OkStatus();
       }));
 
-  for (const auto& [name, gradient] : gradients) {
+  for (const auto& entry : gradients) {
+    const std::string& name = entry.first;
+    const std::vector<float>& gradient = entry.second;
     double squares = 0;
     for (const double g : gradient) squares += g * g;
     const double length = std::sqrt(squares);
