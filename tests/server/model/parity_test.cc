@@ -1,13 +1,15 @@
 // The outside truth: loss, gradients, norms, loss curve and final weights of
-// every parity case against torch, for every micro-batch size, on `reference`.
+// every parity case against torch, for every micro-batch size and device.
 // chunk_bits_test.cc shows that cutting into chunks changes no bit.
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <tuple>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/device/cpu/factory.h"
 #include "server/device/reference/factory.h"
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/model/parity_case.h"
@@ -40,19 +42,25 @@ void ExpectLoss(double actual, double expected, double tolerance) {
   }
 }
 
-class ParityTest
-    : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
+class ParityTest : public ::testing::TestWithParam<
+                       std::tuple<std::string, int, std::string>> {};
+
+// "reference", or "cpu" on the best level of this machine.
+absl::StatusOr<std::unique_ptr<server::device::Device>> CreateDevice(
+    const std::string& kind) {
+  return kind == "cpu" ? server::device::cpu::CreateCpuDevice({.threads = 2})
+                       : server::device::reference::CreateReferenceDevice();
+}
 
 TEST_P(ParityTest, TrainsAsTorchDoes) {
-  const auto& [name, micro_batch] = GetParam();
+  const auto& [name, micro_batch, kind] = GetParam();
   ASSERT_OK_AND_ASSIGN(
       const ParityCase parity,
       ReadParityCase(std::string(std::getenv("PENSTOCK_TEST_DATA")), name));
   if (micro_batch >= static_cast<int>(parity.micro_batch_sizes.size())) {
     GTEST_SKIP() << "the case lists fewer micro-batch sizes";
   }
-  ASSERT_OK_AND_ASSIGN(const auto device,
-                       server::device::reference::CreateReferenceDevice());
+  ASSERT_OK_AND_ASSIGN(const auto device, CreateDevice(kind));
   ASSERT_OK_AND_ASSIGN(
       const auto pipeline,
       SequentialPipeline::Create(
@@ -105,10 +113,12 @@ TEST_P(ParityTest, TrainsAsTorchDoes) {
 INSTANTIATE_TEST_SUITE_P(
     AllCases, ParityTest,
     ::testing::Combine(::testing::ValuesIn(ParityCaseNames()),
-                       ::testing::Values(0, 1, 2, 3)),
+                       ::testing::Values(0, 1, 2, 3),
+                       ::testing::Values("reference", "cpu")),
     [](const auto& info) {
       return absl::StrCat(std::get<0>(info.param), "_size_",
-                          std::get<1>(info.param));
+                          std::get<1>(info.param), "_on_",
+                          std::get<2>(info.param));
     });
 
 }  // namespace
