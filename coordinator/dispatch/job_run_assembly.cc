@@ -11,6 +11,7 @@
 #include "coordinator/dispatch/proto_time.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/dispatch/summary.h"
+#include "coordinator/planner/packed_weights.h"
 #include "coordinator/planner/refusal.h"
 #include "coordinator/spec/resolved_yaml.h"
 
@@ -106,6 +107,7 @@ absl::Status JobRun::Plan(const RunContext& context) {
   NewJob resolved = job_;
   resolved.spec = inputs_.spec;
   ASSIGN_OR_RETURN(planner::PlanRequest request, PlanRequestOf(resolved));
+  request.packed_bytes = planner::PackedBytesOf(crew_.numerics_id);
   for (const std::string& name : crew_.names) {
     const int64_t bytes =
         context.registry.Find(name)->registration.device().memory_bytes();
