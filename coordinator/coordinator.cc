@@ -1,0 +1,145 @@
+#include "coordinator/coordinator.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "common/process/build_info.h"
+#include "common/rpc/reactor_registry.h"
+#include "common/rpc/rpc_server.h"
+#include "common/status/status_macros.h"
+#include "common/sync/serial_queue.h"
+#include "common/time/real_clock.h"
+#include "coordinator/dispatch/core.h"
+#include "coordinator/dispatch/options.h"
+#include "coordinator/jobs/in_memory_job_store.h"
+#include "coordinator/jobs/job_state.h"
+#include "coordinator/service/core_loop.h"
+#include "coordinator/service/job_feed.h"
+#include "coordinator/service/job_files.h"
+#include "coordinator/service/job_intake.h"
+#include "coordinator/service/job_service.h"
+#include "coordinator/service/monitor_probe.h"
+#include "coordinator/service/plan_service.h"
+#include "coordinator/service/sessions.h"
+#include "coordinator/service/stage_service.h"
+
+namespace penstock::coordinator {
+namespace {
+
+dispatch::Options CoreOptions(const Coordinator::Options& options) {
+  dispatch::Options core;
+  core.registry.lease = options.lease;
+  core.registry.heartbeat = options.heartbeat;
+  core.registry.lowest_protocol = common::process::kLowestProtocol;
+  core.registry.highest_protocol = common::process::kHighestProtocol;
+  core.build = options.build;
+  core.state_directory = options.state_directory;
+  return core;
+}
+
+class CoordinatorProcess final : public Coordinator,
+                                 private service::ActionSink {
+ public:
+  explicit CoordinatorProcess(const Options& options)
+      : core_(CoreOptions(options), store_),
+        intake_(options.embedded ? service::JobIntake::Mode::kEmbedded
+                                 : service::JobIntake::Mode::kDeployed),
+        files_([](const dispatch::WriteJobFile& write,
+                  const absl::Status& status) {
+          LOG(ERROR) << "result file " << write.name << ": " << status;
+        }),
+        loop_(clock_, core_, *this),
+        sessions_(service::Sessions::Create(loop_, reactors_)),
+        jobs_(service::JobServer::Create(loop_, feed_, intake_, clock_,
+                                         reactors_)),
+        stages_(service::StageServer::Create(loop_)),
+        plans_(service::PlanServer::Create()) {}
+
+  ~CoordinatorProcess() override {
+    server_.reset();  // Nothing calls in any more,
+    loop_.Stop();     // and what was posted is done,
+    probes_.Drain();  // so that nothing calls out.
+  }
+
+  absl::Status Listen(const common::rpc::Address& address) {
+    loop_.Start();
+    ASSIGN_OR_RETURN(server_,
+                     common::rpc::RpcServer::Start(
+                         address,
+                         {sessions_->grpc_service(), jobs_->grpc_service(),
+                          stages_->grpc_service(), plans_->grpc_service()},
+                         reactors_));
+    server_->SetServing("readiness", true);
+    return absl::OkStatus();
+  }
+
+  const common::rpc::Address& address() const override {
+    return server_->address();
+  }
+
+ private:
+  void SendToStage(dispatch::SendToStage action) override {
+    sessions_->Send(std::move(action));
+  }
+  void CloseSession(const dispatch::CloseSession& action) override {
+    sessions_->Close(action);
+  }
+  void ProbeMonitor(const dispatch::ProbeMonitor& action) override {
+    probes_.Post([this, action] {
+      if (service::Probe(action.address) != service::ProbeResult::kRefused) {
+        return;
+      }
+      loop_.Post([action](dispatch::Core& core, const dispatch::Now& now,
+                          dispatch::Actions& actions) {
+        core.MonitorRefused(action.stage_name, action.incarnation, now,
+                            actions);
+      });
+    });
+  }
+  void WriteJobFile(dispatch::WriteJobFile action) override {
+    files_.Post(std::move(action));
+  }
+  // A watcher that is told of the end may look at the files at once: they are
+  // written first.
+  void PublishJob(const dispatch::PublishJob& action) override {
+    if (action.event.has_job() &&
+        jobs::IsTerminal(action.event.job().state())) {
+      files_.Drain();
+    }
+    feed_.Publish(action.job_id, action.event);
+  }
+
+  // In dependency order: each uses only those above it.
+  const common::time::RealClock clock_;
+  jobs::InMemoryJobStore store_;
+  dispatch::Core core_;
+  const service::JobIntake intake_;
+  common::rpc::ReactorRegistry reactors_;
+  service::JobFeed feed_;
+  service::JobFiles files_;
+  common::sync::SerialQueue probes_;
+  service::CoreLoop loop_;
+  const std::unique_ptr<service::Sessions> sessions_;
+  const std::unique_ptr<service::JobServer> jobs_;
+  const std::unique_ptr<service::StageServer> stages_;
+  const std::unique_ptr<service::PlanServer> plans_;
+  std::unique_ptr<common::rpc::RpcServer> server_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(
+    const Options& options) {
+  if (options.lease < 5 * options.heartbeat) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--lease ", absl::FormatDuration(options.lease),
+                     " is shorter than five heartbeats of ",
+                     absl::FormatDuration(options.heartbeat)));
+  }
+  auto coordinator = std::make_unique<CoordinatorProcess>(options);
+  RETURN_IF_ERROR(coordinator->Listen(options.listen));
+  return coordinator;
+}
+
+}  // namespace penstock::coordinator

@@ -1,0 +1,40 @@
+// The coordinator's composition root: builds everything in dependency order.
+#ifndef PENSTOCK_COORDINATOR_COORDINATOR_H_
+#define PENSTOCK_COORDINATOR_COORDINATOR_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/rpc/address.h"
+#include "penstock/v1/common.pb.h"
+
+namespace penstock::coordinator {
+
+// Serves until destroyed. Thread-safe.
+class Coordinator {
+ public:
+  struct Options {
+    common::rpc::Address listen;
+    // Results of jobs that name no folder go to STATE/jobs/ID.
+    std::string state_directory;
+    // The embedded cluster of `penstock run`: requests name folders.
+    bool embedded = false;
+    absl::Duration lease = absl::Seconds(10);
+    absl::Duration heartbeat = absl::Seconds(1);
+    v1::BuildInfo build;
+  };
+
+  // InvalidArgument: lease < 5 heartbeats. AlreadyExists: the address is used.
+  static absl::StatusOr<std::unique_ptr<Coordinator>> Start(
+      const Options& options);
+  virtual ~Coordinator() = default;
+
+  // With the port that the kernel chose.
+  virtual const common::rpc::Address& address() const = 0;
+};
+
+}  // namespace penstock::coordinator
+
+#endif  // PENSTOCK_COORDINATOR_COORDINATOR_H_

@@ -1,0 +1,141 @@
+// penstock-coordinator: parses flags, starts a Coordinator, waits for signals.
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/log/log.h"
+#include "common/process/build_info.h"
+#include "common/process/signals.h"
+#include "common/rpc/address.h"
+#include "coordinator/coordinator.h"
+
+namespace {
+
+using penstock::common::process::kBuild;
+using penstock::common::process::kVersion;
+
+constexpr int kBadConfiguration = 2;
+constexpr absl::Duration kStopLimit = absl::Seconds(3);
+
+struct Flags {
+  std::string listen = "unix:/run/penstock/coordinator.sock";
+  std::string insecure_listen;
+  std::string state_dir = "/var/lib/penstock";
+  std::string lease = "10s";
+  std::string log_format = "text";
+  bool embedded = false;
+  int die_with_parent = 0;
+};
+
+// Also after the parent was killed, nothing of the cluster stays behind. Only
+// sockets are removed, and the folder only when nothing else is in it.
+void RemoveSocketFolder(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.is_socket(ignored)) {
+      std::filesystem::remove(entry.path(), ignored);
+    }
+  }
+  std::filesystem::remove(folder, ignored);
+}
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "penstock-coordinator: %s\n",
+               std::string(status.message()).c_str());
+  return kBadConfiguration;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace process = penstock::common::process;
+  namespace rpc = penstock::common::rpc;
+  Flags flags;
+  CLI::App app("Plans training jobs and drives stage daemons over gRPC.",
+               "penstock-coordinator");
+  app.set_version_flag("--version", absl::StrCat("penstock-coordinator ",
+                                                 kVersion, " (", kBuild, ")"));
+  app.add_option("--listen", flags.listen,
+                 "Where to serve: unix:PATH, or HOST:PORT on loopback")
+      ->capture_default_str();
+  app.add_option("--insecure-listen", flags.insecure_listen,
+                 "Serve on this HOST:PORT without TLS, also off loopback");
+  app.add_option("--state-dir", flags.state_dir,
+                 "Folder of jobs and their results")
+      ->capture_default_str();
+  app.add_option("--lease", flags.lease,
+                 "A stage that is silent for this long is lost")
+      ->capture_default_str();
+  app.add_option("--log-format", flags.log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_flag("--embedded", flags.embedded,
+               "Serve one `penstock run` on this machine: requests name "
+               "folders, and the socket's folder is removed at the end");
+  app.add_option("--die-with-parent", flags.die_with_parent,
+                 "End when this process, our parent, ends");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadConfiguration;
+  }
+
+  process::BlockSignals();
+  penstock::common::log::Configure(
+      {.format = flags.log_format == "json"
+                     ? penstock::common::log::Format::kJson
+                     : penstock::common::log::Format::kText,
+       .process = "coordinator"});
+  if (flags.die_with_parent != 0) {
+    if (const absl::Status status =
+            process::DieWithParent(flags.die_with_parent);
+        !status.ok()) {
+      return Fail(status);
+    }
+  }
+  const bool insecure = !flags.insecure_listen.empty();
+  const auto address =
+      rpc::ParseAddress(insecure ? flags.insecure_listen : flags.listen);
+  if (!address.ok()) return Fail(address.status());
+  if (!insecure && !address->loopback()) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat(
+        "--listen ", flags.listen,
+        " is not on loopback and there is no TLS; --insecure-listen ",
+        flags.listen, " serves it in the clear")));
+  }
+  absl::Duration lease;
+  if (!absl::ParseDuration(flags.lease, &lease)) {
+    return Fail(absl::InvalidArgumentError(
+        absl::StrCat("--lease '", flags.lease, "' is no duration, as 10s")));
+  }
+
+  penstock::v1::BuildInfo build;
+  build.set_version(kVersion);
+  build.set_build(kBuild);
+  auto coordinator = penstock::coordinator::Coordinator::Start(
+      {.listen = *address,
+       .state_directory = flags.state_dir,
+       .embedded = flags.embedded,
+       .lease = lease,
+       .build = build});
+  if (!coordinator.ok()) return Fail(coordinator.status());
+  LOG(INFO) << "serving on " << (*coordinator)->address().ToString();
+
+  while (true) {
+    const auto signal = process::WaitForSignal(absl::InfiniteDuration());
+    if (signal == SIGTERM || signal == SIGINT) break;
+  }
+  process::EndWithin(kStopLimit);
+  coordinator->reset();
+  if (flags.embedded && address->kind == rpc::AddressKind::kUnix) {
+    RemoveSocketFolder(std::filesystem::path(address->path).parent_path());
+  }
+  return 0;
+}

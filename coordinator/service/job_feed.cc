@@ -1,0 +1,69 @@
+#include "coordinator/service/job_feed.h"
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/timestamp.pb.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+void SetTime(absl::Time time, google::protobuf::Timestamp& out) {
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  out.set_seconds(seconds);
+  out.set_nanos(static_cast<int32_t>(
+      absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+}
+
+}  // namespace
+
+void JobFeed::Publish(const std::string& job_id, const v1::JobEvent& event) {
+  common::sync::MutexLock lock(&mutex_);
+  Job& job = jobs_[job_id];
+  job.events.push_back(event);
+  if (job.events.size() > kKept) job.events.pop_front();
+  if (event.has_job()) job.snapshot = event;
+  for (JobWatcher* watcher : job.watchers) watcher->Offer(event);
+}
+
+absl::Status JobFeed::Watch(const std::string& job_id, int64_t after_revision,
+                            JobWatcher* watcher) {
+  common::sync::MutexLock lock(&mutex_);
+  const auto it = jobs_.find(job_id);
+  if (it == jobs_.end()) {
+    return absl::NotFoundError(absl::StrCat("there is no job ", job_id));
+  }
+  Job& job = it->second;
+  const int64_t oldest = job.events.front().revision();
+  int64_t after = after_revision;
+  if (after == 0) {
+    watcher->Offer(job.snapshot);
+    after = job.snapshot.revision();
+  } else if (after + 1 < oldest) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "job ", job_id, ": revision ", after_revision,
+        " is no longer kept, the oldest is ", oldest, "; watch again from 0"));
+  }
+  for (const v1::JobEvent& event : job.events) {
+    if (event.revision() > after) watcher->Offer(event);
+  }
+  job.watchers.insert(watcher);
+  return absl::OkStatus();
+}
+
+void JobFeed::Unwatch(JobWatcher* watcher) {
+  common::sync::MutexLock lock(&mutex_);
+  for (auto& [id, job] : jobs_) job.watchers.erase(watcher);
+}
+
+void JobFeed::Bookmark(absl::Time now) {
+  common::sync::MutexLock lock(&mutex_);
+  for (auto& [id, job] : jobs_) {
+    if (job.watchers.empty()) continue;
+    v1::JobEvent event;
+    event.set_revision(job.events.back().revision());
+    SetTime(now, *event.mutable_time());
+    event.mutable_bookmark();
+    for (JobWatcher* watcher : job.watchers) watcher->Offer(event);
+  }
+}
+
+}  // namespace penstock::coordinator::service

@@ -1,0 +1,283 @@
+#include "coordinator/service/job_service.h"
+
+#include <grpcpp/support/server_callback.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status/status_macros.h"
+#include "common/sync/happens_before.h"
+#include "common/sync/mutex.h"
+#include "common/sync/serial_queue.h"
+#include "coordinator/jobs/job_state.h"
+#include "coordinator/service/unary.h"
+#include "penstock/v1/job_service.grpc.pb.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+using common::sync::MutexLock;
+
+constexpr int kDefaultPage = 100;
+constexpr int kLargestPage = 1000;
+constexpr absl::Duration kBookmarkInterval = absl::Seconds(10);
+// A watcher that lets more than this wait is told to come back.
+constexpr size_t kLargestBacklog = 1024;
+
+// One WatchJob stream. Ends after a terminal state, or when the reader is too
+// slow. Keeps itself alive until OnDone.
+class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
+                           public common::rpc::ClosableReactor,
+                           public JobWatcher {
+ public:
+  static std::shared_ptr<WatchReactor> Create(
+      JobFeed& feed, common::rpc::ReactorRegistry& reactors) {
+    auto reactor = std::make_shared<WatchReactor>(feed, reactors);
+    reactor->self_ = reactor;
+    return reactor;
+  }
+  WatchReactor(JobFeed& feed, common::rpc::ReactorRegistry& reactors)
+      : feed_(feed), reactors_(reactors) {
+    tag_.Release();
+  }
+
+  // Subscribes to the job. The stream may be over by now: then nothing stays.
+  absl::Status Watch(const std::string& job_id, int64_t after_revision) {
+    const absl::Status status = feed_.Watch(job_id, after_revision, this);
+    bool done = false;
+    {
+      MutexLock lock(&mutex_);
+      done = done_;
+    }
+    if (done) feed_.Unwatch(this);
+    return status;
+  }
+
+  void Offer(const v1::JobEvent& event) override {
+    MutexLock lock(&mutex_);
+    if (finished_ || ending_) return;
+    if (queue_.size() >= kLargestBacklog) {
+      queue_.clear();
+      FinishOnce(grpc::Status(
+          grpc::StatusCode::OUT_OF_RANGE,
+          absl::StrCat("too slow: more than ", kLargestBacklog,
+                       " events are waiting; watch again from 0")));
+      return;
+    }
+    ending_ = event.has_job() && jobs::IsTerminal(event.job().state());
+    queue_.push_back(event);
+    Pump();
+  }
+
+  void Close(const absl::Status& status) override {
+    MutexLock lock(&mutex_);
+    FinishOnce(common::rpc::ToGrpcStatus(status));
+  }
+  void OnWriteDone(bool ok) override {
+    tag_.Acquire();
+    MutexLock lock(&mutex_);
+    writing_ = false;
+    if (!ok) {
+      FinishOnce(grpc::Status::CANCELLED);
+      return;
+    }
+    Pump();
+  }
+  void OnCancel() override {
+    tag_.Acquire();
+    MutexLock lock(&mutex_);
+    FinishOnce(grpc::Status::CANCELLED);
+  }
+  void OnDone() override {
+    tag_.Acquire();
+    {
+      MutexLock lock(&mutex_);
+      done_ = true;
+    }
+    feed_.Unwatch(this);
+    reactors_.Remove(this);
+    const std::shared_ptr<WatchReactor> keep = std::move(self_);
+  }
+
+ private:
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_ || writing_) return;
+    if (queue_.empty()) {
+      if (ending_) FinishOnce(grpc::Status::OK);
+      return;
+    }
+    outgoing_ = std::move(queue_.front());
+    queue_.pop_front();
+    writing_ = true;
+    tag_.Release();
+    StartWrite(&outgoing_);
+  }
+  void FinishOnce(const grpc::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_) return;
+    finished_ = true;
+    tag_.Release();
+    Finish(status);
+  }
+
+  JobFeed& feed_;
+  common::rpc::ReactorRegistry& reactors_;
+  common::sync::HappensBefore tag_;
+  v1::JobEvent outgoing_;  // gRPC's while writing.
+  std::shared_ptr<WatchReactor> self_;
+
+  common::sync::Mutex mutex_;
+  std::deque<v1::JobEvent> queue_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class GrpcJobServer final : public JobServer,
+                            public v1::JobService::CallbackService {
+ public:
+  GrpcJobServer(CoreLoop& loop, JobFeed& feed, const JobIntake& intake,
+                const common::time::Clock& clock,
+                common::rpc::ReactorRegistry& reactors)
+      : loop_(loop),
+        feed_(feed),
+        intake_(intake),
+        clock_(clock),
+        reactors_(reactors),
+        bookmarks_([this] { Bookmarks(); }) {}
+
+  ~GrpcJobServer() override {
+    ending_.Notify();
+    bookmarks_.join();
+  }
+
+  grpc::Service* grpc_service() override { return this; }
+
+  grpc::ServerUnaryReactor* CreateJob(grpc::CallbackServerContext* context,
+                                      const v1::CreateJobRequest* request,
+                                      v1::Job* response) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    // Parsing opens files: not on gRPC's threads, nor on the core's.
+    files_.Post([this, request, response, reactor] {
+      absl::StatusOr<dispatch::NewJob> job = intake_.Read(*request);
+      if (!job.ok()) {
+        reactor->Finish(common::rpc::ToGrpcStatus(job.status()));
+        return;
+      }
+      loop_.Post([job = *std::move(job), response, reactor](
+                     dispatch::Core& core, const dispatch::Now& now,
+                     dispatch::Actions& actions) {
+        absl::StatusOr<v1::Job> created = core.CreateJob(job, now, actions);
+        if (created.ok()) *response = *std::move(created);
+        reactor->Finish(common::rpc::ToGrpcStatus(created.status()));
+      });
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
+                                   const v1::GetJobRequest* request,
+                                   v1::Job* response) override {
+    return AnswerFromCore(context, loop_, response,
+                          [request](dispatch::Core& core, const dispatch::Now&,
+                                    dispatch::Actions&) {
+                            return core.GetJob(request->job_id());
+                          });
+  }
+
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
+                                     const v1::ListJobsRequest* request,
+                                     v1::ListJobsResponse* response) override {
+    return AnswerFromCore(
+        context, loop_, response,
+        [request](dispatch::Core& core, const dispatch::Now&,
+                  dispatch::Actions&) -> absl::StatusOr<v1::ListJobsResponse> {
+          if (request->page_size() < 0) {
+            return absl::InvalidArgumentError("page_size is negative");
+          }
+          const int size = request->page_size() == 0
+                               ? kDefaultPage
+                               : std::min(request->page_size(), kLargestPage);
+          ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
+                           core.ListJobs(request->page_token(), size + 1));
+          v1::ListJobsResponse page;
+          for (int i = 0; i < std::min<int>(size, jobs.size()); ++i) {
+            *page.add_jobs() = jobs[i];
+          }
+          if (static_cast<int>(jobs.size()) > size) {
+            page.set_next_page_token(jobs[size - 1].id());
+          }
+          return page;
+        });
+  }
+
+  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
+                                      const v1::CancelJobRequest* request,
+                                      v1::Job* response) override {
+    return AnswerFromCore(
+        context, loop_, response,
+        [request](dispatch::Core& core, const dispatch::Now& now,
+                  dispatch::Actions& actions) {
+          return core.CancelJob(request->job_id(), now, actions);
+        });
+  }
+
+  grpc::ServerWriteReactor<v1::JobEvent>* WatchJob(
+      grpc::CallbackServerContext*,
+      const v1::WatchJobRequest* request) override {
+    const auto watcher = WatchReactor::Create(feed_, reactors_);
+    if (!reactors_.Add(watcher.get())) {
+      watcher->Close(
+          absl::UnavailableError("the coordinator is shutting down"));
+      return watcher.get();
+    }
+    // The name is resolved by the core, and publishing happens on its thread,
+    // so nothing is published between looking the job up and watching it.
+    loop_.Post(
+        [watcher, id = request->job_id(), after = request->after_revision()](
+            dispatch::Core& core, const dispatch::Now&, dispatch::Actions&) {
+          const absl::StatusOr<v1::Job> job = core.GetJob(id);
+          const absl::Status status =
+              job.ok() ? watcher->Watch(job->id(), after) : job.status();
+          if (!status.ok()) watcher->Close(status);
+        });
+    return watcher.get();
+  }
+
+ private:
+  // Shows watchers every 10 s that the stream lives.
+  void Bookmarks() {
+    while (!ending_.WaitForNotificationWithTimeout(kBookmarkInterval)) {
+      feed_.Bookmark(clock_.Now());
+    }
+  }
+
+  CoreLoop& loop_;
+  JobFeed& feed_;
+  const JobIntake& intake_;
+  const common::time::Clock& clock_;
+  common::rpc::ReactorRegistry& reactors_;
+  common::sync::SerialQueue files_;
+  common::sync::Notification ending_;
+  std::thread bookmarks_;  // Last: it uses the others.
+};
+
+}  // namespace
+
+std::unique_ptr<JobServer> JobServer::Create(
+    CoreLoop& loop, JobFeed& feed, const JobIntake& intake,
+    const common::time::Clock& clock, common::rpc::ReactorRegistry& reactors) {
+  return std::make_unique<GrpcJobServer>(loop, feed, intake, clock, reactors);
+}
+
+}  // namespace penstock::coordinator::service

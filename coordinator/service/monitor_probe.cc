@@ -1,0 +1,66 @@
+#include "coordinator/service/monitor_probe.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/address.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+constexpr int kTimeoutMs = 200;
+
+ProbeResult Connect(int family, const sockaddr* name, socklen_t length) {
+  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return ProbeResult::kUnknown;
+  int error = connect(fd, name, length) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
+    pollfd waiting{.fd = fd, .events = POLLOUT, .revents = 0};
+    error = ETIMEDOUT;
+    if (poll(&waiting, 1, kTimeoutMs) == 1) {
+      socklen_t size = sizeof(error);
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+  }
+  close(fd);
+  if (error == 0) return ProbeResult::kListening;
+  return error == ECONNREFUSED || error == ENOENT ? ProbeResult::kRefused
+                                                  : ProbeResult::kUnknown;
+}
+
+}  // namespace
+
+ProbeResult Probe(const std::string& text) {
+  const auto address = common::rpc::ParseAddress(text);
+  if (!address.ok()) return ProbeResult::kUnknown;
+  if (address->kind == common::rpc::AddressKind::kUnix) {
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    std::memcpy(name.sun_path, address->path.data(), address->path.size());
+    return Connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&name),
+                   sizeof(name));
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address->host.c_str(), absl::StrCat(address->port).c_str(),
+                  &hints, &found) != 0) {
+    return ProbeResult::kUnknown;
+  }
+  ProbeResult result = ProbeResult::kUnknown;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    result = Connect(each->ai_family, each->ai_addr, each->ai_addrlen);
+    if (result == ProbeResult::kListening) break;
+  }
+  freeaddrinfo(found);
+  return result;
+}
+
+}  // namespace penstock::coordinator::service

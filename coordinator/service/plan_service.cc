@@ -1,0 +1,59 @@
+#include "coordinator/service/plan_service.h"
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/grpc_status.h"
+#include "common/sync/serial_queue.h"
+#include "coordinator/service/schedule_answers.h"
+#include "penstock/v1/plan_service.grpc.pb.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+class GrpcPlanServer final : public PlanServer,
+                             public v1::PlanService::CallbackService {
+ public:
+  grpc::Service* grpc_service() override { return this; }
+
+  grpc::ServerUnaryReactor* SimulateSchedule(
+      grpc::CallbackServerContext* context,
+      const v1::SimulateScheduleRequest* request,
+      v1::SimulateScheduleResponse* response) override {
+    return Answer(context, request, response, &service::SimulateSchedule);
+  }
+
+  grpc::ServerUnaryReactor* VerifySchedule(
+      grpc::CallbackServerContext* context,
+      const v1::VerifyScheduleRequest* request,
+      v1::VerifyScheduleResponse* response) override {
+    return Answer(context, request, response, &service::VerifySchedule);
+  }
+
+ private:
+  template <typename Request, typename Response>
+  grpc::ServerUnaryReactor* Answer(
+      grpc::CallbackServerContext* context, const Request* request,
+      Response* response, absl::StatusOr<Response> (*compute)(const Request&)) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    queue_.Post([request, response, compute, reactor] {
+      absl::StatusOr<Response> result = compute(*request);
+      if (result.ok()) *response = *std::move(result);
+      reactor->Finish(common::rpc::ToGrpcStatus(result.status()));
+    });
+    return reactor;
+  }
+
+  common::sync::SerialQueue queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlanServer> PlanServer::Create() {
+  return std::make_unique<GrpcPlanServer>();
+}
+
+}  // namespace penstock::coordinator::service

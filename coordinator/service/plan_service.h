@@ -1,0 +1,23 @@
+// PlanService over gRPC.
+#ifndef PENSTOCK_COORDINATOR_SERVICE_PLAN_SERVICE_H_
+#define PENSTOCK_COORDINATOR_SERVICE_PLAN_SERVICE_H_
+
+#include <memory>
+
+namespace grpc {
+class Service;
+}
+
+namespace penstock::coordinator::service {
+
+// Computes on a thread of its own. Thread-safe.
+class PlanServer {
+ public:
+  static std::unique_ptr<PlanServer> Create();
+  virtual ~PlanServer() = default;
+  virtual grpc::Service* grpc_service() = 0;
+};
+
+}  // namespace penstock::coordinator::service
+
+#endif  // PENSTOCK_COORDINATOR_SERVICE_PLAN_SERVICE_H_

@@ -1,0 +1,184 @@
+#include "coordinator/service/schedule_answers.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/status/status_macros.h"
+#include "coordinator/schedule/costs.h"
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/lowered_program.h"
+#include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/schedule.h"
+#include "coordinator/schedule/simulator.h"
+#include "coordinator/schedule/text.h"
+#include "coordinator/schedule/verifier.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+v1::Op ToProto(schedule::Op op) {
+  switch (op) {
+    case schedule::Op::kForward:
+      return v1::OP_FORWARD;
+    case schedule::Op::kBackward:
+      return v1::OP_BACKWARD;
+    case schedule::Op::kBackwardInput:
+      return v1::OP_BACKWARD_INPUT;
+    case schedule::Op::kBackwardWeight:
+      return v1::OP_BACKWARD_WEIGHT;
+  }
+  return v1::OP_UNSPECIFIED;
+}
+
+v1::EdgeKind ToProto(schedule::EdgeKind kind) {
+  switch (kind) {
+    case schedule::EdgeKind::kActivation:
+      return v1::EDGE_KIND_ACTIVATION;
+    case schedule::EdgeKind::kGradient:
+      return v1::EDGE_KIND_GRADIENT;
+    case schedule::EdgeKind::kTiedGradient:
+      return v1::EDGE_KIND_TIED_GRADIENT;
+    case schedule::EdgeKind::kTiedSum:
+      return v1::EDGE_KIND_TIED_SUM;
+  }
+  return v1::EDGE_KIND_UNSPECIFIED;
+}
+
+absl::StatusOr<double> Time(const char* name, std::optional<double> given,
+                            double otherwise) {
+  const double time = given.value_or(otherwise);
+  if (!std::isfinite(time) || time < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " is ", time, "; a time is a finite number of at least 0"));
+  }
+  return time;
+}
+
+// What the request says of times and memory, for stages of this shape.
+absl::StatusOr<schedule::LoweringOptions> Options(
+    const v1::SimulateScheduleRequest& request, int ranks, int chunks) {
+  const auto given = [](bool has, double value) {
+    return has ? std::optional<double>(value) : std::nullopt;
+  };
+  schedule::RankTimes times;
+  ASSIGN_OR_RETURN(
+      times.forward,
+      Time("forward", given(request.has_forward(), request.forward()), 1));
+  ASSIGN_OR_RETURN(
+      times.backward_input,
+      Time("backward_input",
+           given(request.has_backward_input(), request.backward_input()), 1));
+  ASSIGN_OR_RETURN(
+      times.backward_weight,
+      Time("backward_weight",
+           given(request.has_backward_weight(), request.backward_weight()), 1));
+  ASSIGN_OR_RETURN(
+      times.transfer,
+      Time("transfer", given(request.has_transfer(), request.transfer()), 0));
+  schedule::LoweringOptions options;
+  options.costs = schedule::UniformCosts(ranks, chunks, times);
+  if (request.memory_limit() < 0 || !std::isfinite(request.memory_limit())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory_limit is ", request.memory_limit(),
+                     "; it is a number of activations, or 0 for none"));
+  }
+  if (request.memory_limit() > 0) {
+    // A byte stands for one chunk's activation; buffers cost nothing.
+    options.memory.stages.assign(
+        ranks * chunks, {.held_until_input = 1, .held_until_weight = 1});
+    options.memory.limits.assign(
+        ranks,
+        static_cast<int64_t>(std::floor(request.memory_limit() * chunks)));
+  }
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
+    const v1::SimulateScheduleRequest& request) {
+  const schedule::Shape shape{
+      .ranks = request.stages(),
+      .chunks = request.chunks() == 0 ? 1 : request.chunks(),
+      .micro_batches = request.micro_batches()};
+  ASSIGN_OR_RETURN(const schedule::Schedule plan,
+                   schedule::Generate(request.schedule(), shape));
+  ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
+                   Options(request, plan.ranks(), plan.chunks()));
+  RETURN_IF_ERROR(schedule::Verify(plan, options));
+  ASSIGN_OR_RETURN(const schedule::LoweredProgram program,
+                   schedule::Lower(plan, options));
+  ASSIGN_OR_RETURN(const schedule::Simulation simulation,
+                   schedule::Simulate(program, options.costs, options.memory));
+
+  v1::SimulateScheduleResponse response;
+  response.set_makespan(simulation.makespan);
+  response.set_bubble_rate(simulation.bubble_rate);
+  response.set_span_bubble_rate(simulation.span_bubble_rate);
+  for (int rank = 0; rank < program.ranks(); ++rank) {
+    v1::SimulatedRank& out = *response.add_ranks();
+    out.set_busy(simulation.ranks[rank].busy);
+    out.set_peak_in_flight(simulation.ranks[rank].peak_in_flight);
+    for (size_t i = 0; i < program.steps[rank].size(); ++i) {
+      const schedule::LoweredStep& step = program.steps[rank][i];
+      if (step.kind != schedule::StepKind::kCompute) continue;
+      v1::SimulatedCommand& command = *out.add_commands();
+      command.set_op(ToProto(step.command.op));
+      command.set_stage(step.command.stage);
+      command.set_micro_batch(step.command.micro_batch);
+      command.set_start(simulation.timeline[rank][i].start);
+      command.set_end(simulation.timeline[rank][i].end);
+    }
+  }
+  for (const schedule::Edge& edge : program.edges) {
+    v1::SimulatedEdge& out = *response.add_edges();
+    out.set_from(edge.source_rank);
+    out.set_to(edge.target_rank);
+    out.set_capacity(edge.capacity);
+    out.mutable_edge()->set_source_stage(edge.source_stage);
+    out.mutable_edge()->set_target_stage(edge.target_stage);
+    out.mutable_edge()->set_kind(ToProto(edge.kind));
+  }
+  for (const schedule::CriticalItem& item : simulation.critical_path) {
+    if (item.edge == schedule::kNone) {
+      response.add_critical_path(
+          schedule::ToString(program.steps[item.rank][item.position]));
+    } else {
+      response.add_critical_path(
+          absl::StrCat(schedule::ToString(program.edges[item.edge]),
+                       " message ", item.message));
+    }
+  }
+  response.set_csv(schedule::PrintCsv(plan));
+  return response;
+}
+
+absl::StatusOr<v1::VerifyScheduleResponse> VerifySchedule(
+    const v1::VerifyScheduleRequest& request) {
+  schedule::CsvOptions csv{.ranks = request.stages(),
+                           .micro_batches = request.micro_batches(),
+                           .name = request.file_name()};
+  if (request.chunks() != 0) csv.chunks = request.chunks();
+  ASSIGN_OR_RETURN(const schedule::Schedule plan,
+                   schedule::ParseCsv(request.file(), csv));
+  schedule::LoweringOptions options;
+  if (request.has_slots()) options.uniform_slots = request.slots();
+  RETURN_IF_ERROR(schedule::Verify(plan, options));
+  ASSIGN_OR_RETURN(const schedule::LoweredProgram program,
+                   schedule::Lower(plan, options));
+  ASSIGN_OR_RETURN(
+      const schedule::Simulation simulation,
+      schedule::Simulate(
+          program, schedule::UniformCosts(plan.ranks(), plan.chunks(), {})));
+  v1::VerifyScheduleResponse response;
+  int64_t commands = 0;
+  for (const auto& order : plan.orders) commands += order.size();
+  response.set_commands(commands);
+  response.set_makespan(simulation.makespan);
+  return response;
+}
+
+}  // namespace penstock::coordinator::service

@@ -1,0 +1,241 @@
+#include "coordinator/service/sessions.h"
+
+#include <grpcpp/support/server_callback.h>
+
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status/status_macros.h"
+#include "common/sync/happens_before.h"
+#include "common/sync/mutex.h"
+#include "coordinator/service/unary.h"
+#include "penstock/v1/coordination_service.grpc.pb.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+using common::sync::MutexLock;
+using dispatch::SessionId;
+
+class GrpcSessions;
+
+// One stage's stream: reads go to the core one at a time, writes are queued.
+// Deletes itself in OnDone.
+class SessionReactor final
+    : public grpc::ServerBidiReactor<v1::StageMessage, v1::CoordinatorMessage>,
+      public common::rpc::ClosableReactor {
+ public:
+  SessionReactor(GrpcSessions& sessions, SessionId id)
+      : sessions_(sessions), id_(id) {
+    reads_.Release();
+    writes_.Release();
+  }
+
+  // Once the session is in the table of sessions.
+  void Begin() {
+    reads_.Release();
+    StartRead(&incoming_);
+  }
+
+  SessionId id() const { return id_; }
+
+  void Send(v1::CoordinatorMessage message) {
+    MutexLock lock(&mutex_);
+    if (finished_) return;
+    queue_.push_back(std::move(message));
+    Pump();
+  }
+
+  void Close(const absl::Status& status) override {
+    MutexLock lock(&mutex_);
+    FinishOnce(common::rpc::ToGrpcStatus(status));
+  }
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override {
+    writes_.Acquire();
+    MutexLock lock(&mutex_);
+    writing_ = false;
+    if (!ok) queue_.clear();
+    Pump();
+  }
+  void OnCancel() override {
+    writes_.Acquire();
+    MutexLock lock(&mutex_);
+    FinishOnce(grpc::Status::CANCELLED);
+  }
+  void OnDone() override;
+
+ private:
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_ || writing_ || queue_.empty()) return;
+    outgoing_ = std::move(queue_.front());
+    queue_.pop_front();
+    writing_ = true;
+    writes_.Release();
+    StartWrite(&outgoing_);
+  }
+  void FinishOnce(const grpc::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_) return;
+    finished_ = true;
+    queue_.clear();
+    writes_.Release();
+    Finish(status);
+  }
+
+  // Constant after construction.
+  GrpcSessions& sessions_;
+  const SessionId id_;
+  // Own synchronisation.
+  common::sync::HappensBefore reads_, writes_;
+  // gRPC's while an operation is under way; the read chain's.
+  v1::StageMessage incoming_;
+  v1::CoordinatorMessage outgoing_;
+  bool said_hello_ = false;
+
+  common::sync::Mutex mutex_;
+  std::deque<v1::CoordinatorMessage> queue_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class GrpcSessions final : public Sessions,
+                           public v1::CoordinationService::CallbackService {
+ public:
+  GrpcSessions(CoreLoop& loop, common::rpc::ReactorRegistry& reactors)
+      : loop_(loop), reactors_(reactors) {}
+
+  grpc::Service* grpc_service() override { return this; }
+
+  void Send(dispatch::SendToStage action) override {
+    MutexLock lock(&mutex_);
+    const auto it = open_.find(action.session);
+    if (it != open_.end()) it->second->Send(std::move(action.message));
+  }
+
+  void Close(const dispatch::CloseSession& action) override {
+    MutexLock lock(&mutex_);
+    const auto it = open_.find(action.session);
+    if (it != open_.end()) it->second->Close(action.status);
+  }
+
+  grpc::ServerUnaryReactor* RegisterStage(
+      grpc::CallbackServerContext* context,
+      const v1::RegisterStageRequest* request,
+      v1::RegisterStageResponse* response) override {
+    return AnswerFromCore(
+        context, loop_, response,
+        [request](dispatch::Core& core, const dispatch::Now& now,
+                  dispatch::Actions& actions) {
+          return core.RegisterStage(*request, now, actions);
+        });
+  }
+
+  grpc::ServerUnaryReactor* ReportStageExit(
+      grpc::CallbackServerContext* context,
+      const v1::ReportStageExitRequest* request,
+      v1::ReportStageExitResponse* response) override {
+    return AnswerFromCore(
+        context, loop_, response,
+        [request](dispatch::Core& core, const dispatch::Now& now,
+                  dispatch::Actions& actions)
+            -> absl::StatusOr<v1::ReportStageExitResponse> {
+          RETURN_IF_ERROR(core.ReportStageExit(*request, now, actions));
+          return v1::ReportStageExitResponse();
+        });
+  }
+
+  grpc::ServerBidiReactor<v1::StageMessage, v1::CoordinatorMessage>*
+  StageSession(grpc::CallbackServerContext*) override {
+    SessionReactor* reactor = nullptr;
+    {
+      MutexLock lock(&mutex_);
+      reactor = new SessionReactor(*this, next_id_++);
+      open_[reactor->id()] = reactor;
+    }
+    if (reactors_.Add(reactor)) {
+      reactor->Begin();
+    } else {
+      reactor->Close(
+          absl::UnavailableError("the coordinator is shutting down"));
+    }
+    return reactor;
+  }
+
+  // A message of session `id`; `hello` for the first.
+  void Deliver(SessionId id, v1::StageMessage message, bool first) {
+    loop_.Post([this, id, first, message = std::move(message)](
+                   dispatch::Core& core, const dispatch::Now& now,
+                   dispatch::Actions& actions) {
+      absl::Status status;
+      if (!first) {
+        status = core.Receive(id, message, now, actions);
+      } else if (message.has_hello()) {
+        status = core.OpenSession(id, message.hello(), now, actions);
+      } else {
+        status = absl::FailedPreconditionError(
+            "a session begins with Hello; another message came first");
+      }
+      if (!status.ok()) {
+        actions.push_back(
+            dispatch::CloseSession{.session = id, .status = status});
+      }
+    });
+  }
+
+  void Ended(SessionReactor* reactor) {
+    reactors_.Remove(reactor);
+    const SessionId id = reactor->id();
+    {
+      MutexLock lock(&mutex_);
+      open_.erase(id);
+    }
+    loop_.Post([id](dispatch::Core& core, const dispatch::Now& now,
+                    dispatch::Actions& actions) {
+      core.BreakSession(id, now, actions);
+    });
+  }
+
+ private:
+  CoreLoop& loop_;
+  common::rpc::ReactorRegistry& reactors_;
+
+  common::sync::Mutex mutex_;
+  SessionId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<SessionId, SessionReactor*> open_ ABSL_GUARDED_BY(mutex_);
+};
+
+void SessionReactor::OnReadDone(bool ok) {
+  reads_.Acquire();
+  if (!ok) {
+    // The stage has said all it will: nothing more to tell it either.
+    MutexLock lock(&mutex_);
+    FinishOnce(grpc::Status::OK);
+    return;
+  }
+  sessions_.Deliver(id_, std::move(incoming_), !said_hello_);
+  said_hello_ = true;
+  incoming_.Clear();
+  reads_.Release();
+  StartRead(&incoming_);
+}
+
+void SessionReactor::OnDone() {
+  writes_.Acquire();
+  reads_.Acquire();
+  sessions_.Ended(this);
+  delete this;
+}
+
+}  // namespace
+
+std::unique_ptr<Sessions> Sessions::Create(
+    CoreLoop& loop, common::rpc::ReactorRegistry& reactors) {
+  return std::make_unique<GrpcSessions>(loop, reactors);
+}
+
+}  // namespace penstock::coordinator::service

@@ -1,0 +1,35 @@
+// CoordinationService over gRPC: registrations, and one stream a stage.
+#ifndef PENSTOCK_COORDINATOR_SERVICE_SESSIONS_H_
+#define PENSTOCK_COORDINATOR_SERVICE_SESSIONS_H_
+
+#include <memory>
+
+#include "common/rpc/reactor_registry.h"
+#include "coordinator/dispatch/actions.h"
+#include "coordinator/service/core_loop.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace penstock::coordinator::service {
+
+// Thread-safe.
+class Sessions {
+ public:
+  // Borrows both. Sessions that end are reported to the core on `loop`.
+  static std::unique_ptr<Sessions> Create(
+      CoreLoop& loop, common::rpc::ReactorRegistry& reactors);
+  virtual ~Sessions() = default;
+
+  virtual grpc::Service* grpc_service() = 0;
+
+  // Queues a message, written in order; dropped when the session is gone.
+  virtual void Send(dispatch::SendToStage action) = 0;
+  // Ends a session, dropping what is queued.
+  virtual void Close(const dispatch::CloseSession& action) = 0;
+};
+
+}  // namespace penstock::coordinator::service
+
+#endif  // PENSTOCK_COORDINATOR_SERVICE_SESSIONS_H_

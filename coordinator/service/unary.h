@@ -1,0 +1,36 @@
+// A unary call that is answered from the core's thread.
+#ifndef PENSTOCK_COORDINATOR_SERVICE_UNARY_H_
+#define PENSTOCK_COORDINATOR_SERVICE_UNARY_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/grpc_status.h"
+#include "coordinator/service/core_loop.h"
+
+namespace penstock::coordinator::service {
+
+// Posts `call`, (core, now, actions) -> StatusOr<Response>, and finishes the
+// RPC with what it returns. The request must be captured by pointer: gRPC keeps
+// it until the RPC is finished.
+template <typename Response, typename Call>
+grpc::ServerUnaryReactor* AnswerFromCore(grpc::CallbackServerContext* context,
+                                         CoreLoop& loop, Response* response,
+                                         Call call) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  loop.Post([reactor, response, call = std::move(call)](
+                dispatch::Core& core, const dispatch::Now& now,
+                dispatch::Actions& actions) {
+    absl::StatusOr<Response> result = call(core, now, actions);
+    if (result.ok()) *response = *std::move(result);
+    reactor->Finish(common::rpc::ToGrpcStatus(result.status()));
+  });
+  return reactor;
+}
+
+}  // namespace penstock::coordinator::service
+
+#endif  // PENSTOCK_COORDINATOR_SERVICE_UNARY_H_
