@@ -17,6 +17,8 @@ absl::Status Wrong(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("assignment: ", parts...));
 }
 
+}  // namespace
+
 absl::StatusOr<model::ModelConfig> DecodeModel(const v1::ModelConfig& from) {
   model::ModelConfig to;
   switch (from.family()) {
@@ -63,6 +65,8 @@ absl::StatusOr<model::ModelConfig> DecodeModel(const v1::ModelConfig& from) {
   RETURN_IF_ERROR(model::Validate(to));
   return to;
 }
+
+namespace {
 
 absl::StatusOr<model::OptimizerConfig> DecodeOptimizer(
     const v1::OptimizerConfig& from) {

@@ -84,6 +84,9 @@ struct StageAssignment {
                                         const std::string& secret) const;
 };
 
+// The wire's model. InvalidArgument names the field and the rule.
+absl::StatusOr<model::ModelConfig> DecodeModel(const v1::ModelConfig& from);
+
 // InvalidArgument names the field, its value and the rule: numbers out of
 // range; a stage twice; a chunk without layers; an edge that does not touch
 // this rank, is given twice, or joins stages that are no neighbours; a

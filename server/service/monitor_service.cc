@@ -1,5 +1,6 @@
 #include "server/service/monitor_service.h"
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <set>

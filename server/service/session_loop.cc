@@ -20,7 +20,7 @@ SessionLoop::SessionLoop(const Options& options,
       core_({.stage_name = options.registration.stage_name(),
              .incarnation = options.registration.incarnation()}) {}
 
-SessionLoop::~SessionLoop() {
+void SessionLoop::Join() {
   Stop();
   if (thread_.joinable()) thread_.join();
 }

@@ -36,8 +36,7 @@ class SessionLoop {
   SessionLoop(const Options& options, const common::time::Clock& clock,
               CoordinatorLink& link,
               std::function<void(const SessionEnd&)> on_end);
-  // Stops (as Stop()) and joins.
-  ~SessionLoop();
+  ~SessionLoop() { Join(); }
 
   // Starts registering. `runner` must outlive the loop's thread; its report
   // function is Report(). Once.
@@ -48,6 +47,10 @@ class SessionLoop {
 
   // SIGTERM: tells the coordinator, and ends with exit code 0.
   void Stop();
+
+  // Stop(), then waits for the loop's thread: the runner is called no more.
+  // What is reported later goes nowhere.
+  void Join();
 
   // Fills what the session knows of the status.
   void Describe(v1::StageStatus& status) const;

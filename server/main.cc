@@ -1,0 +1,181 @@
+// penstock-stage: parses flags, starts a StageDaemon, waits for signals.
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/log/log.h"
+#include "common/process/build_info.h"
+#include "common/process/signals.h"
+#include "common/rpc/address.h"
+#include "common/sync/mutex.h"
+#include "server/stage_daemon.h"
+
+namespace {
+
+using penstock::common::process::kBuild;
+using penstock::common::process::kVersion;
+using penstock::server::StageDaemon;
+
+constexpr int kBadConfiguration = 2;
+constexpr absl::Duration kStopLimit = absl::Seconds(3);
+
+struct Flags {
+  std::string coordinator = "unix:/run/penstock/coordinator.sock";
+  std::string listen = "unix:/run/penstock/stage-0.sock";
+  std::string insecure_listen;
+  std::string data_interface = "127.0.0.1";
+  std::string name;
+  std::string pool = "default";
+  std::string device = "cpu";
+  std::string cpu_isa;
+  std::string log_format = "text";
+  int threads = 0;
+  int die_with_parent = 0;
+};
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "penstock-stage: %s\n",
+               std::string(status.message()).c_str());
+  return kBadConfiguration;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return absl::AsciiStrToLower(name);
+}
+
+// Filled by the daemon when it ends by itself.
+struct Ending {
+  penstock::common::sync::Mutex mutex;
+  bool ended ABSL_GUARDED_BY(mutex) = false;
+  StageDaemon::End end ABSL_GUARDED_BY(mutex);
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace process = penstock::common::process;
+  namespace rpc = penstock::common::rpc;
+  Flags flags;
+  CLI::App app(
+      "Holds one rank's share of a model's layers and executes the "
+      "coordinator's commands.",
+      "penstock-stage");
+  app.set_version_flag("--version", absl::StrCat("penstock-stage ", kVersion,
+                                                 " (", kBuild, ")"));
+  app.add_option("--coordinator", flags.coordinator,
+                 "unix:PATH or HOST:PORT of penstock-coordinator")
+      ->capture_default_str();
+  app.add_option("--listen", flags.listen,
+                 "Where to serve monitors: unix:PATH, or HOST:PORT on loopback")
+      ->capture_default_str();
+  app.add_option("--insecure-listen", flags.insecure_listen,
+                 "Serve monitors on this HOST:PORT without TLS");
+  app.add_option("--data-interface", flags.data_interface,
+                 "Numeric address of the interface that data travel on")
+      ->capture_default_str();
+  app.add_option("--name", flags.name, "Unique name (default HOSTNAME-DEVICE)");
+  app.add_option("--pool", flags.pool, "Jobs choose stages of one pool")
+      ->capture_default_str();
+  app.add_option("--device", flags.device, "cpu or reference")
+      ->capture_default_str();
+  app.add_option("--cpu-isa", flags.cpu_isa,
+                 "Highest ISA level of the cpu: sse4, avx2 or avx512");
+  app.add_option("--threads", flags.threads,
+                 "Compute threads of jobs with threads_per_stage: auto "
+                 "(0: all cores)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--log-format", flags.log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--die-with-parent", flags.die_with_parent,
+                 "End when this process, our parent, ends");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadConfiguration;
+  }
+
+  process::BlockSignals();
+  if (flags.die_with_parent != 0) {
+    if (const absl::Status status =
+            process::DieWithParent(flags.die_with_parent);
+        !status.ok()) {
+      return Fail(status);
+    }
+  }
+  const std::string host = HostName();
+  if (flags.name.empty()) flags.name = absl::StrCat(host, "-", flags.device);
+  penstock::common::log::Configure(
+      {.format = flags.log_format == "json"
+                     ? penstock::common::log::Format::kJson
+                     : penstock::common::log::Format::kText,
+       .process = flags.name});
+  const auto coordinator = rpc::ParseAddress(flags.coordinator);
+  if (!coordinator.ok()) return Fail(coordinator.status());
+  const bool insecure = !flags.insecure_listen.empty();
+  const auto listen =
+      rpc::ParseAddress(insecure ? flags.insecure_listen : flags.listen);
+  if (!listen.ok()) return Fail(listen.status());
+  if (!insecure && !listen->loopback()) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat(
+        "--listen ", flags.listen,
+        " is not on loopback and there is no TLS; --insecure-listen ",
+        flags.listen, " serves it in the clear")));
+  }
+
+  penstock::v1::BuildInfo build;
+  build.set_version(kVersion);
+  build.set_build(kBuild);
+  Ending ending;
+  auto daemon = StageDaemon::Start(
+      {.coordinator = *coordinator,
+       .listen = *listen,
+       .data_address = flags.data_interface,
+       .name = flags.name,
+       .pool = flags.pool,
+       .device = flags.device,
+       .cpu_isa = flags.cpu_isa,
+       .threads = flags.threads,
+       .host = host,
+       .build = build},
+      [&ending](const StageDaemon::End& end) {
+        {
+          penstock::common::sync::MutexLock lock(&ending.mutex);
+          ending.ended = true;
+          ending.end = end;
+        }
+        kill(getpid(), SIGCHLD);  // Wakes main.
+      });
+  if (!daemon.ok()) return Fail(daemon.status());
+
+  int signals = 0;
+  while (true) {
+    const auto signal = process::WaitForSignal(absl::InfiniteDuration());
+    if (signal == SIGTERM || signal == SIGINT) {
+      if (++signals > 1) _exit(128 + *signal);  // The second one: now.
+      process::EndWithin(kStopLimit);
+      (*daemon)->Stop();
+    }
+    penstock::common::sync::MutexLock lock(&ending.mutex);
+    if (ending.ended) break;
+  }
+  process::EndWithin(kStopLimit);
+  daemon->reset();
+  penstock::common::sync::MutexLock lock(&ending.mutex);
+  if (!ending.end.status.ok()) {
+    std::fprintf(stderr, "penstock-stage: %s\n",
+                 std::string(ending.end.status.message()).c_str());
+  }
+  return ending.end.exit_code;
+}

@@ -1,0 +1,63 @@
+#include "server/service/model_folder_writer.h"
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status_macros.h"
+#include "server/checkpoint/file.h"
+#include "server/checkpoint/model_index.h"
+#include "server/checkpoint/safetensors_writer.h"
+#include "server/model/hugging_face.h"
+
+namespace penstock::server::service {
+
+absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
+    const v1::End& end, const model::ParameterStore& parameters,
+    device::Stream& stream) {
+  namespace fs = std::filesystem;
+  const fs::path folder(end.model_directory());
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot make ", folder.string(), ": ", error.message()));
+  }
+  checkpoint::SafetensorsWriter::Options options;
+  options.path = (folder / end.shard_file()).string();
+  options.temporary_suffix = absl::StrCat(".tmp-", epoch_);
+  Shard shard;
+  bool has_embedding = false;
+  for (const model::ParameterSpec& spec : parameters.owned()) {
+    std::vector<int64_t> shape;
+    for (int i = 0; i < spec.shape.rank(); ++i) {
+      shape.push_back(spec.shape.dim(i));
+    }
+    has_embedding |= spec.name == model::TokenEmbeddingName(config_);
+    shard.tensors.push_back(spec.name);
+    shard.bytes += spec.shape.elements() * sizeof(float);
+    options.tensors.push_back({.name = spec.name, .shape = std::move(shape)});
+  }
+  ASSIGN_OR_RETURN(checkpoint::SafetensorsWriter writer,
+                   checkpoint::SafetensorsWriter::Create(options));
+  RETURN_IF_ERROR(parameters.ReadWeights(
+      stream,
+      [&writer](const model::ParameterSpec& spec,
+                absl::Span<const float> values) {
+        return writer.Append(spec.name, values);
+      },
+      absl::InfiniteFuture()));
+  RETURN_IF_ERROR(writer.Close());
+  if (has_embedding) {
+    RETURN_IF_ERROR(checkpoint::WriteTextFile(
+        {.path = (folder / std::string(checkpoint::kConfigFile)).string(),
+         .text = model::HuggingFaceConfig(config_),
+         .temporary_suffix = options.temporary_suffix}));
+  }
+  return shard;
+}
+
+}  // namespace penstock::server::service

@@ -1,0 +1,32 @@
+// Writes a rank's shard of the trained model as part of a Hugging Face folder.
+#ifndef PENSTOCK_SERVER_SERVICE_MODEL_FOLDER_WRITER_H_
+#define PENSTOCK_SERVER_SERVICE_MODEL_FOLDER_WRITER_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "server/executor/model_writer.h"
+#include "server/model/model_config.h"
+
+namespace penstock::server::service {
+
+// Thread-compatible: confined to the engine thread.
+class ModelFolderWriter final : public executor::ModelWriter {
+ public:
+  ModelFolderWriter(const model::ModelConfig& config, int64_t epoch)
+      : config_(config), epoch_(epoch) {}
+
+  // The rank that owns the token embedding also writes config.json. Errors of
+  // the file system carry the path.
+  absl::StatusOr<Shard> Write(const v1::End& end,
+                              const model::ParameterStore& parameters,
+                              device::Stream& stream) override;
+
+ private:
+  const model::ModelConfig config_;
+  const int64_t epoch_;
+};
+
+}  // namespace penstock::server::service
+
+#endif  // PENSTOCK_SERVER_SERVICE_MODEL_FOLDER_WRITER_H_

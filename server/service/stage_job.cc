@@ -1,0 +1,296 @@
+#include "server/service/stage_job.h"
+
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/status/status_macros.h"
+#include "server/checkpoint/model_folder_reader.h"
+#include "server/model/hugging_face.h"
+#include "server/model/init.h"
+#include "server/service/dataset_source.h"
+#include "server/service/model_folder_writer.h"
+
+namespace penstock::server::service {
+namespace {
+
+// Loading from a slow disk takes as long as it takes; the coordinator's
+// deadline of assembly is what bounds it.
+constexpr absl::Duration kLoadDeadline = absl::Minutes(30);
+constexpr absl::Duration kWatchInterval = absl::Seconds(1);
+
+v1::InputReport ToProto(const data::InputReport& report) {
+  v1::InputReport out;
+  out.set_fingerprint(report.fingerprint);
+  out.set_sequences(report.sequences);
+  out.set_tokens(report.tokens);
+  out.set_sequence_length(report.sequence_length);
+  out.set_line_tokens(report.line_tokens);
+  out.set_largest_id(report.largest_id);
+  for (const data::InputFile& file : report.files) {
+    v1::InputFile& to = *out.add_files();
+    to.set_path(file.path);
+    to.set_bytes(file.bytes);
+  }
+  return out;
+}
+
+absl::StatusOr<checkpoint::ModelFolderReader> OpenFolder(
+    const std::string& folder, const model::ModelConfig& config) {
+  checkpoint::ModelFolderReader::Options options;
+  options.folder = folder;
+  options.prefix = model::NamePrefix(config);
+  if (config.tied) {
+    options.tied_head_source = model::TokenEmbeddingName(config);
+  }
+  for (const model::ParameterSpec& spec : model::CanonicalParameters(config)) {
+    std::vector<int64_t> shape;
+    for (int i = 0; i < spec.shape.rank(); ++i) {
+      shape.push_back(spec.shape.dim(i));
+    }
+    options.expected.push_back({.name = spec.name, .shape = std::move(shape)});
+  }
+  return checkpoint::ModelFolderReader::Open(options);
+}
+
+data::Format Decode(v1::DataConfig::Format format) {
+  switch (format) {
+    case v1::DataConfig::FORMAT_TEXT:
+      return data::Format::kText;
+    case v1::DataConfig::FORMAT_JSONL:
+      return data::Format::kJsonl;
+    case v1::DataConfig::FORMAT_NANOGPT:
+      return data::Format::kNanogpt;
+    default:
+      return data::Format::kAuto;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData::Open(
+    const v1::DataConfig& data, const model::ModelConfig& model) {
+  const std::string key = absl::StrCat(data.SerializeAsString(), "|",
+                                       model.context, "|", model.vocab);
+  if (dataset_ != nullptr && key == key_) return dataset_;
+  data::Dataset::Options options;
+  options.train_path = data.train_path();
+  options.validation_path = data.validation_path();
+  options.validation_millionths = data.validation_millionths();
+  options.format = Decode(data.format());
+  options.field = data.field();
+  if (data.sequence_length() != 0) {
+    options.sequence_length = data.sequence_length();
+  }
+  options.context = model.context;
+  options.vocab = model.vocab == 0 ? data::kNoVocabulary : model.vocab;
+  ASSIGN_OR_RETURN(std::unique_ptr<data::Dataset> opened,
+                   data::Dataset::Open(options));
+  dataset_ = std::move(opened);
+  key_ = key;
+  return dataset_;
+}
+
+absl::StatusOr<v1::InputsChecked> CheckInputs(const v1::CheckInputs& request,
+                                              OpenData& open_data) {
+  // The vocabulary may still be open (the data decide): everything else of the
+  // model is checked now.
+  v1::ModelConfig checked = request.model();
+  if (checked.vocab() == 0) checked.set_vocab(1);
+  ASSIGN_OR_RETURN(model::ModelConfig model, executor::DecodeModel(checked));
+  model.vocab = request.model().vocab();
+  v1::InputsChecked result;
+  if (!request.model_path().empty()) {
+    ASSIGN_OR_RETURN(const checkpoint::ModelFolderReader folder,
+                     OpenFolder(request.model_path(), model));
+    for (const v1::Chunk& chunk : request.chunks()) {
+      if (chunk.embedding() && model.tied) {
+        RETURN_IF_ERROR(folder.CheckTiedHead());
+      }
+    }
+  }
+  if (request.has_data()) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<const data::Dataset> dataset,
+                     open_data.Open(request.data(), model));
+    *result.mutable_train() = ToProto(dataset->train_report());
+    if (dataset->validation_report().has_value()) {
+      *result.mutable_validation() = ToProto(*dataset->validation_report());
+    }
+  }
+  return result;
+}
+
+// Passes the executor's words on, as messages of the job's epoch.
+class StageJob::Listener final : public executor::ExecutorListener {
+ public:
+  Listener(const StageResources& resources, int64_t epoch,
+           JobRunner::Report report)
+      : resources_(resources), epoch_(epoch), report_(std::move(report)) {}
+
+  void OnStepReport(const v1::StepReport& report) override {
+    v1::StageMessage message;
+    *message.mutable_step_report() = report;
+    report_(epoch_, std::move(message));
+  }
+  void OnApplyAck(const v1::ApplyAck& ack) override {
+    v1::StageMessage message;
+    *message.mutable_apply_ack() = ack;
+    report_(epoch_, std::move(message));
+  }
+  void OnEvalReport(const v1::EvalReport& report) override {
+    v1::StageMessage message;
+    *message.mutable_eval_report() = report;
+    report_(epoch_, std::move(message));
+  }
+  void OnEndReport(const v1::EndReport& report) override {
+    v1::StageMessage message;
+    *message.mutable_end_report() = report;
+    message.mutable_end_report()->set_peak_resident_bytes(
+        resources_.peak_resident_bytes());
+    report_(epoch_, std::move(message));
+  }
+  void OnFailure(const v1::StageFailure& failure) override {
+    v1::StageMessage message;
+    *message.mutable_failure() = failure;
+    report_(epoch_, std::move(message));
+  }
+
+ private:
+  const StageResources& resources_;
+  const int64_t epoch_;
+  const JobRunner::Report report_;
+};
+
+absl::StatusOr<std::unique_ptr<StageJob>> StageJob::Create(
+    const StageResources& resources, const v1::Assignment& assignment,
+    int64_t epoch, OpenData& open_data, JobRunner::Report report) {
+  ASSIGN_OR_RETURN(executor::StageAssignment decoded,
+                   executor::DecodeAssignment(assignment));
+  std::unique_ptr<StageJob> job(
+      new StageJob(resources, assignment.job_id(), std::move(decoded), epoch));
+  ASSIGN_OR_RETURN(job->device_, resources.make_device(assignment.numerics_id(),
+                                                       assignment.threads()));
+  job->listener_ =
+      std::make_unique<Listener>(resources, epoch, std::move(report));
+  RETURN_IF_ERROR(job->OpenSource(assignment, open_data));
+  RETURN_IF_ERROR(job->LoadWeights(assignment));
+  RETURN_IF_ERROR(job->StartExecutor(assignment));
+  return job;
+}
+
+StageJob::StageJob(const StageResources& resources, std::string job_id,
+                   executor::StageAssignment assignment, int64_t epoch)
+    : resources_(resources),
+      job_id_(std::move(job_id)),
+      assignment_(std::move(assignment)),
+      epoch_(epoch) {}
+
+StageJob::~StageJob() {
+  watch_.reset();     // It calls the executor,
+  executor_.reset();  // which uses everything else.
+}
+
+absl::Status StageJob::OpenSource(const v1::Assignment& assignment,
+                                  OpenData& open_data) {
+  if (!assignment.has_data()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::shared_ptr<const data::Dataset> dataset,
+                   open_data.Open(assignment.data(), assignment_.model));
+  ASSIGN_OR_RETURN(
+      source_,
+      DatasetSource::Create(
+          std::move(dataset),
+          {.global = assignment.micro_batch() * assignment.micro_batches(),
+           .micro_batch = assignment.micro_batch(),
+           .order =
+               assignment.data().order() == v1::DataConfig::ORDER_SEQUENTIAL
+                   ? data::Order::kSequential
+                   : data::Order::kShuffled,
+           .seed = assignment.seed()}));
+  return absl::OkStatus();
+}
+
+absl::Status StageJob::LoadWeights(const v1::Assignment& assignment) {
+  device::Device& device = *device_;
+  ASSIGN_OR_RETURN(parameters_, model::ParameterStore::Create(
+                                    device, assignment_.parameters()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<device::Stream> stream,
+                   device.CreateStream("load"));
+  const absl::Time deadline = absl::Now() + kLoadDeadline;
+  if (assignment.model_path().empty()) {
+    const uint64_t seed = assignment.seed();
+    return parameters_->Load(
+        *stream,
+        [seed](const model::ParameterSpec& spec, absl::Span<float> values) {
+          model::Initialise(seed, spec, values);
+          return absl::OkStatus();
+        },
+        0, deadline);
+  }
+  ASSIGN_OR_RETURN(const checkpoint::ModelFolderReader folder,
+                   OpenFolder(assignment.model_path(), assignment_.model));
+  return parameters_->Load(
+      *stream,
+      [&folder](const model::ParameterSpec& spec, absl::Span<float> values) {
+        return folder.Read(spec.name, values);
+      },
+      0, deadline);
+}
+
+absl::Status StageJob::StartExecutor(const v1::Assignment& assignment) {
+  ASSIGN_OR_RETURN(std::unique_ptr<transport::Transport> transport,
+                   resources_.make_transport(assignment_.transport(
+                       epoch_, assignment.epoch_secret())));
+  transport_ = transport.get();
+  writer_ = std::make_unique<ModelFolderWriter>(assignment_.model, epoch_);
+  ASSIGN_OR_RETURN(
+      executor_,
+      executor::Executor::Create(
+          assignment_,
+          {.epoch = epoch_, .step = 0, .stage_name = resources_.stage_name},
+          {.device = device_.get(),
+           .parameters = parameters_.get(),
+           .transport = std::move(transport),
+           .source = source_.get(),
+           .writer = writer_.get(),
+           .clock = resources_.clock,
+           .listener = listener_.get()}));
+  watch_ = std::make_unique<executor::DeadlineWatch>(
+      [this] { return executor_->CheckDeadline(); }, kWatchInterval);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::StageReady> StageJob::Connect() {
+  RETURN_IF_ERROR(
+      transport_->Connect(absl::Now() + assignment_.connect_deadline));
+  v1::StageReady ready;
+  const std::vector<model::ParameterSpec>& owned = parameters_->owned();
+  for (const model::ParameterSpec& spec : owned) {
+    v1::ParameterInfo& to = *ready.add_parameters();
+    to.set_name(spec.name);
+    to.set_canonical_index(spec.index);
+    to.set_elements(spec.shape.elements());
+    to.set_owned(true);
+  }
+  *ready.mutable_memory() =
+      executor::Executor::PredictMemory(device_->ops(), assignment_);
+  for (const executor::AssignedEdge& edge : assignment_.edges) {
+    ready.add_edges(absl::StrCat(
+        transport::ToString(edge.edge), " ",
+        edge.role == transport::EdgeRole::kSource ? "to " : "from ",
+        edge.peer_name, " at ", edge.peer_address, ", ", edge.capacity,
+        " slots"));
+  }
+  return ready;
+}
+
+absl::Status StageJob::Run(const RunAction& work) {
+  return std::visit(
+      [this](const auto& message) { return executor_->Enqueue(message); },
+      work.work);
+}
+
+void StageJob::Abort(const absl::Status& cause) { executor_->Abort(cause); }
+
+}  // namespace penstock::server::service

@@ -1,0 +1,115 @@
+// One assignment of this stage: everything that exists from Assign to Abort.
+#ifndef PENSTOCK_SERVER_SERVICE_STAGE_JOB_H_
+#define PENSTOCK_SERVER_SERVICE_STAGE_JOB_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/time/clock.h"
+#include "penstock/v1/coordination_service.pb.h"
+#include "server/data/dataset.h"
+#include "server/device/device.h"
+#include "server/executor/deadline_watch.h"
+#include "server/executor/executor.h"
+#include "server/executor/executor_listener.h"
+#include "server/executor/micro_batch_source.h"
+#include "server/executor/model_writer.h"
+#include "server/executor/stage_assignment.h"
+#include "server/model/parameters.h"
+#include "server/service/job_runner.h"
+#include "server/transport/transport.h"
+
+namespace penstock::server::service {
+
+// What the daemon has whatever the job: given to each StageJob, borrowed.
+struct StageResources {
+  std::string stage_name;
+  // A device with these bits. FailedPrecondition, reason NUMERICS_MISMATCH.
+  // `threads` 0: the daemon decides.
+  std::function<absl::StatusOr<std::unique_ptr<device::Device>>(
+      const std::string& numerics_id, int threads)>
+      make_device;
+  const common::time::Clock* clock = nullptr;
+  // Makes the transport of an epoch on the daemon's data listener.
+  std::function<absl::StatusOr<std::unique_ptr<transport::Transport>>(
+      const transport::TransportOptions&)>
+      make_transport;
+  // Memory of this process, bytes: now, and at most so far.
+  std::function<int64_t()> resident_bytes;
+  std::function<int64_t()> peak_resident_bytes;
+};
+
+// The data of the job at hand, opened (which reads all of it) once for the
+// check of inputs and for the assignment that follows. Thread-compatible:
+// confined to the runner's worker.
+class OpenData {
+ public:
+  // InvalidArgument and the like: data::Dataset::Open.
+  absl::StatusOr<std::shared_ptr<const data::Dataset>> Open(
+      const v1::DataConfig& data, const model::ModelConfig& model);
+
+ private:
+  std::string key_;  // Of what is open.
+  std::shared_ptr<const data::Dataset> dataset_;
+};
+
+// What CheckInputs finds: data, model files. Blocks on files.
+absl::StatusOr<v1::InputsChecked> CheckInputs(const v1::CheckInputs& request,
+                                              OpenData& open_data);
+
+// Owns device memory, parameters, data, transport and executor of one epoch.
+// Thread-compatible: the runner's worker builds and destroys it; Run, Abort
+// and the reads may come from any thread in between.
+class StageJob {
+ public:
+  // Loads or initialises the weights and starts the executor; blocks on files.
+  // Does not wait for peers: Connect does.
+  static absl::StatusOr<std::unique_ptr<StageJob>> Create(
+      const StageResources& resources, const v1::Assignment& assignment,
+      int64_t epoch, OpenData& open_data, JobRunner::Report report);
+  ~StageJob();
+
+  // Waits until every edge stands, by the assignment's connect deadline, and
+  // says what was built.
+  absl::StatusOr<v1::StageReady> Connect();
+
+  // FailedPrecondition, InvalidArgument: as Executor::Enqueue.
+  absl::Status Run(const RunAction& work);
+  void Abort(const absl::Status& cause);
+
+  int rank() const { return assignment_.rank; }
+  const std::string& job_id() const { return job_id_; }
+  executor::ExecutorStatus status() const { return executor_->status(); }
+
+ private:
+  class Listener;
+
+  StageJob(const StageResources& resources, std::string job_id,
+           executor::StageAssignment assignment, int64_t epoch);
+  absl::Status OpenSource(const v1::Assignment& assignment,
+                          OpenData& open_data);
+  absl::Status LoadWeights(const v1::Assignment& assignment);
+  absl::Status StartExecutor(const v1::Assignment& assignment);
+
+  const StageResources& resources_;
+  const std::string job_id_;
+  const executor::StageAssignment assignment_;
+  const int64_t epoch_;
+  // In dependency order: each uses those above it.
+  std::unique_ptr<device::Device> device_;
+  std::unique_ptr<executor::MicroBatchSource> source_;  // Null: reads no data.
+  std::unique_ptr<executor::ModelWriter> writer_;
+  std::unique_ptr<model::ParameterStore> parameters_;
+  std::unique_ptr<Listener> listener_;
+  transport::Transport* transport_ = nullptr;  // The executor's.
+  std::unique_ptr<executor::Executor> executor_;
+  std::unique_ptr<executor::DeadlineWatch> watch_;
+};
+
+}  // namespace penstock::server::service
+
+#endif  // PENSTOCK_SERVER_SERVICE_STAGE_JOB_H_

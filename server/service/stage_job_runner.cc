@@ -1,0 +1,174 @@
+#include "server/service/stage_job_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/log/log.h"
+#include "common/rpc/cause.h"
+
+namespace penstock::server::service {
+namespace {
+
+using common::sync::MutexLock;
+
+void SetDuration(absl::Duration from, google::protobuf::Duration& to) {
+  const int64_t seconds = absl::IDivDuration(from, absl::Seconds(1), &from);
+  to.set_seconds(seconds);
+  to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(from)));
+}
+
+}  // namespace
+
+StageJobRunner::StageJobRunner(const StageResources& resources, Report report)
+    : resources_(resources), report_(std::move(report)) {}
+
+StageJobRunner::~StageJobRunner() {
+  Abort({.epoch = INT64_MAX,
+         .cause = absl::CancelledError("the stage daemon ends"),
+         .kind = AbortKind::kReleaseJob});
+}
+
+void StageJobRunner::CheckInputs(int64_t epoch, v1::CheckInputs request) {
+  worker_.Post([this, epoch, request = std::move(request)] {
+    v1::StageMessage message;
+    absl::StatusOr<v1::InputsChecked> checked =
+        service::CheckInputs(request, open_data_);
+    if (checked.ok()) {
+      *message.mutable_inputs_checked() = *std::move(checked);
+    } else {
+      *message.mutable_inputs_checked()->mutable_failure() =
+          common::rpc::ToCause(checked.status(), resources_.stage_name);
+    }
+    report_(epoch, std::move(message));
+  });
+}
+
+void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
+  worker_.Post([this, epoch, assignment = std::move(assignment)] {
+    {
+      MutexLock lock(&mutex_);
+      if (epoch < aborted_below_) return;
+      state_ = v1::Stage::STATE_ASSIGNED;
+    }
+    absl::StatusOr<std::unique_ptr<StageJob>> made =
+        StageJob::Create(resources_, assignment, epoch, open_data_, report_);
+    if (!made.ok()) {
+      ReportFailure(epoch, made.status());
+      return;
+    }
+    const std::shared_ptr<StageJob> job = *std::move(made);
+    {
+      // From here on an Abort frees whoever waits for peers.
+      MutexLock lock(&mutex_);
+      if (epoch < aborted_below_) return;
+      job_ = job;
+    }
+    absl::StatusOr<v1::StageReady> ready = job->Connect();
+    if (!ready.ok()) {
+      ReportFailure(epoch, ready.status());
+      return;
+    }
+    v1::StageMessage message;
+    *message.mutable_ready() = *std::move(ready);
+    {
+      MutexLock lock(&mutex_);
+      state_ = v1::Stage::STATE_READY;
+    }
+    report_(epoch, std::move(message));
+  });
+}
+
+void StageJobRunner::Run(int64_t epoch, RunAction work) {
+  const std::shared_ptr<StageJob> job = Current();
+  const absl::Status status =
+      job != nullptr ? job->Run(work)
+                     : absl::FailedPreconditionError(
+                           "commands came before the assignment was ready");
+  if (!status.ok()) {
+    ReportFailure(epoch, status);
+    return;
+  }
+  MutexLock lock(&mutex_);
+  state_ = v1::Stage::STATE_RUNNING;
+}
+
+void StageJobRunner::Abort(const AbortAction& abort) {
+  std::shared_ptr<StageJob> job;
+  {
+    MutexLock lock(&mutex_);
+    aborted_below_ = std::max(aborted_below_, abort.epoch);
+    job = job_;
+  }
+  if (job != nullptr) job->Abort(abort.cause);
+  // Freeing memory takes its time: on the worker, behind what it is at.
+  worker_.Post([this, abort, job = std::move(job)]() mutable {
+    {
+      MutexLock lock(&mutex_);
+      if (job_ == job) job_.reset();
+      state_ = v1::Stage::STATE_REGISTERED;
+      last_error_ = common::rpc::ToCause(abort.cause, resources_.stage_name);
+    }
+    job.reset();
+    v1::StageMessage message;
+    message.mutable_aborted()->set_epoch(abort.epoch);
+    report_(abort.epoch, std::move(message));
+  });
+}
+
+std::shared_ptr<StageJob> StageJobRunner::Current() const {
+  MutexLock lock(&mutex_);
+  return job_;
+}
+
+void StageJobRunner::ReportFailure(int64_t epoch, const absl::Status& status) {
+  LOG(ERROR) << status;
+  v1::StageMessage message;
+  v1::StageFailure& failure = *message.mutable_failure();
+  failure.set_epoch(epoch);
+  *failure.mutable_cause() =
+      common::rpc::ToCause(status, resources_.stage_name);
+  {
+    MutexLock lock(&mutex_);
+    last_error_ = failure.cause();
+  }
+  report_(epoch, std::move(message));
+}
+
+v1::Heartbeat StageJobRunner::heartbeat() const {
+  v1::Heartbeat heartbeat;
+  heartbeat.set_resident_bytes(resources_.resident_bytes());
+  if (const std::shared_ptr<StageJob> job = Current()) {
+    const executor::ExecutorStatus status = job->status();
+    heartbeat.set_progress(status.progress);
+    heartbeat.set_queued_commands(status.queued);
+  }
+  return heartbeat;
+}
+
+void StageJobRunner::Describe(v1::StageStatus& status) const {
+  status.set_resident_bytes(resources_.resident_bytes());
+  {
+    MutexLock lock(&mutex_);
+    status.set_state(state_);
+    *status.mutable_last_error() = last_error_;
+  }
+  const std::shared_ptr<StageJob> job = Current();
+  status.set_rank(job == nullptr ? -1 : job->rank());
+  if (job == nullptr) return;
+  status.set_job_id(job->job_id());
+  const executor::ExecutorStatus now = job->status();
+  status.set_applied_step(now.applied_step);
+  status.set_queued_commands(now.queued);
+  status.set_activation_bytes(now.activation_bytes);
+  status.set_peak_activation_bytes(now.peak_activation_bytes);
+  status.set_waiting_for(now.waiting_for);
+  if (now.head.has_value()) {
+    status.set_current_command(
+        absl::StrCat(now.head->name, " of step ", now.head->step));
+    SetDuration(now.head->age, *status.mutable_current_since());
+  }
+}
+
+}  // namespace penstock::server::service
