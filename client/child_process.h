@@ -1,0 +1,40 @@
+// One child process of `penstock run`: spawned, asked to stop, reaped.
+#ifndef PENSTOCK_CLIENT_CHILD_PROCESS_H_
+#define PENSTOCK_CLIENT_CHILD_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace penstock::client {
+
+// How a child ended, as the shell says it: 137 for SIGKILL.
+struct ChildExit {
+  pid_t pid = 0;
+  int exit_code = 0;
+};
+
+// "killed by signal 9 (Killed)" or "exit code 2".
+std::string Describe(const ChildExit& exit);
+
+struct ChildCommand {
+  std::string program;  // A path.
+  std::vector<std::string> arguments;
+  int log_fd = -1;  // Its stdout and stderr; borrowed, opened for appending.
+};
+
+// Starts the program with the signal mask of a fresh process. Call from a
+// thread that lives as long as this process: children that asked for it get a
+// signal when that thread ends (prctl PR_SET_PDEATHSIG).
+absl::StatusOr<pid_t> Spawn(const ChildCommand& command);
+
+// A child that has ended and was not reaped yet, without blocking.
+std::optional<ChildExit> ReapAny();
+
+}  // namespace penstock::client
+
+#endif  // PENSTOCK_CLIENT_CHILD_PROCESS_H_

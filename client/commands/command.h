@@ -1,0 +1,45 @@
+// A verb of the CLI: adds its flags to the parser, and runs after parsing.
+//
+// Each verb is a file of this folder with one function Add...(app, environment,
+// chosen); where the user chose the verb, parsing sets `chosen` to what runs
+// it. Data go to stdout, everything else to stderr.
+#ifndef PENSTOCK_CLIENT_COMMANDS_COMMAND_H_
+#define PENSTOCK_CLIENT_COMMANDS_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/coordinator_client.h"
+#include "client/environment.h"
+#include "client/local_cluster.h"
+
+namespace penstock::client::commands {
+
+// Returns the process' exit code.
+using Chosen = std::function<int()>;
+
+void AddRun(CLI::App& app, const Environment& environment, Chosen& chosen);
+void AddSimulate(CLI::App& app, const Environment& environment, Chosen& chosen);
+void AddVerify(CLI::App& app, const Environment& environment, Chosen& chosen);
+void AddStages(CLI::App& app, const Environment& environment, Chosen& chosen);
+void AddHealth(CLI::App& app, const Environment& environment, Chosen& chosen);
+void AddVersion(CLI::App& app, Chosen& chosen);
+
+// Prints "penstock: MESSAGE" to stderr and returns the status' exit code.
+int Fail(const absl::Status& status);
+
+// The coordinator that --address, else $PENSTOCK_ADDRESS names. Unavailable
+// ("no cluster configured") where there is none.
+absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(
+    const std::string& address_flag, const Environment& environment);
+
+// An embedded coordinator without stages, for verbs that only compute.
+absl::StatusOr<std::unique_ptr<LocalCluster>> EmbeddedCoordinator(
+    const Environment& environment);
+
+}  // namespace penstock::client::commands
+
+#endif  // PENSTOCK_CLIENT_COMMANDS_COMMAND_H_

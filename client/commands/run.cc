@@ -1,0 +1,316 @@
+// `penstock run`: a job on a cluster of child processes, from file to report.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/commands/command.h"
+#include "client/commands/output_format.h"
+#include "client/exit_code.h"
+#include "client/job_watch.h"
+#include "client/json_output.h"
+#include "client/local_cluster.h"
+#include "client/progress.h"
+#include "client/run_directory.h"
+#include "client/summary_table.h"
+#include "common/process/signals.h"
+#include "common/status/status_macros.h"
+#include "common/time/real_clock.h"
+
+namespace penstock::client::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kLargestJobFile = 1 << 20;
+constexpr absl::Duration kCoordinatorStart = absl::Seconds(10);
+constexpr absl::Duration kCancelLimit = absl::Seconds(3);
+
+struct Flags {
+  std::string job_file;
+  int stages = 0;
+  std::string run_directory;
+  std::vector<std::string> overrides;
+  std::string format = "table";
+  std::string progress = "auto";
+};
+
+absl::StatusOr<std::string> ReadJobFile(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": there is no such job file"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  if (!file.good() && !file.eof()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
+  }
+  if (static_cast<int64_t>(bytes.size()) > kLargestJobFile) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has more than 1 MiB; a job file does not"));
+  }
+  return bytes;
+}
+
+Progress::Style StyleOf(const Flags& flags, const Environment& environment) {
+  if (flags.progress == "none") return Progress::Style::kNone;
+  if (flags.progress == "plain") return Progress::Style::kPlain;
+  return environment.stderr_is_terminal ? Progress::Style::kTerminal
+                                        : Progress::Style::kPlain;
+}
+
+void WriteStderr(absl::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+// One run, from the parsed flags to the exit code. Confined to main's thread.
+class Run {
+ public:
+  Run(const Flags& flags, const Environment& environment)
+      : flags_(flags),
+        environment_(environment),
+        progress_(StyleOf(flags, environment), clock_, WriteStderr) {}
+
+  int Main() {
+    if (const absl::Status status = Prepare(); !status.ok()) {
+      return Fail(status);
+    }
+    const absl::Status started = StartJob();
+    if (!started.ok()) {
+      if (directory_.has_value()) directory_->Remove();
+      return Fail(started);
+    }
+    Attend();
+    return Finish();
+  }
+
+ private:
+  // Everything that is refused before a process or a folder is made for it.
+  absl::Status Prepare() {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadJobFile(flags_.job_file));
+    if (!flags_.run_directory.empty()) {
+      RETURN_IF_ERROR(CheckFresh(flags_.run_directory));
+    }
+    request_.set_file(bytes);
+    request_.set_file_name(flags_.job_file);
+    for (const std::string& override : flags_.overrides) {
+      request_.add_overrides(override);
+    }
+    if (flags_.stages != 0) {
+      request_.add_overrides(absl::StrCat("pipeline.stages=", flags_.stages));
+    }
+    request_.set_base_directory(
+        fs::absolute(flags_.job_file).parent_path().string());
+    ASSIGN_OR_RETURN(cluster_,
+                     LocalCluster::Start(
+                         {.binary_directory = environment_.binary_directory,
+                          .runtime_directory = environment_.runtime_directory},
+                         absl::Now() + kCoordinatorStart));
+    request_.set_validate_only(true);
+    ASSIGN_OR_RETURN(job_, cluster_->client().CreateJob(request_));
+    return absl::OkStatus();
+  }
+
+  absl::Status StartJob() {
+    for (const std::string& note : job_.notes()) {
+      progress_.Message(absl::StrCat("note: ", Printable(note)));
+    }
+    if (flags_.run_directory.empty()) {
+      ASSIGN_OR_RETURN(directory_, RunDirectory::CreateDefault(
+                                       environment_.working_directory,
+                                       job_.name(), clock_.Now()));
+    } else {
+      ASSIGN_OR_RETURN(directory_, RunDirectory::Create(flags_.run_directory));
+    }
+    RETURN_IF_ERROR(cluster_->StartStages(
+        {.count = job_.stages(),
+         .device = job_.device(),
+         // The machine's cores, shared out.
+         .threads = std::max(1, environment_.cores / job_.stages()),
+         .log_directory = directory_->logs()}));
+    request_.set_validate_only(false);
+    request_.set_run_directory(directory_->path());
+    ASSIGN_OR_RETURN(job_, cluster_->client().CreateJob(request_));
+    progress_.OnJob(job_);
+    // SIGCHLD wakes main: it is what the wait is for anyway.
+    watch_.emplace(cluster_->client(), job_.id(),
+                   [] { kill(getpid(), SIGCHLD); });
+    return absl::OkStatus();
+  }
+
+  // Until the job has ended, a signal ended the wait, or the coordinator died.
+  void Attend() {
+    while (true) {
+      const auto signal = common::process::WaitForSignal(absl::Seconds(1));
+      if (signal == SIGINT || signal == SIGTERM) {
+        OnStopSignal(*signal);
+        if (abandoned_) return;
+      }
+      for (const LocalCluster::Ended& ended : cluster_->Reap()) {
+        if (ended.name == "coordinator") {
+          failure_ = absl::UnavailableError(
+              absl::StrCat("the coordinator ended: ", Describe(ended.exit),
+                           ": ", ended.last_log_line));
+          return;
+        }
+        if (!IsOver()) {
+          progress_.Message(absl::StrCat(ended.name,
+                                         " ended: ", Describe(ended.exit), ": ",
+                                         Printable(ended.last_log_line)));
+        }
+      }
+      for (const v1::JobEvent& event : watch_->Take()) OnEvent(event);
+      if (const auto end = watch_->ended(); end.has_value()) {
+        if (!end->ok()) failure_ = *end;
+        if (IsOver() || !end->ok()) return;
+      }
+      if (stop_signal_ != 0 && absl::Now() > stop_deadline_) return;
+    }
+  }
+
+  void OnStopSignal(int signal) {
+    if (stop_signal_ != 0) {
+      abandoned_ = true;  // The second one: now.
+      return;
+    }
+    stop_signal_ = signal;
+    stop_deadline_ = absl::Now() + kCancelLimit;
+    progress_.Message("stopping (again: at once)");
+    cluster_->client().CancelJob(job_.id()).status().IgnoreError();
+  }
+
+  void OnEvent(const v1::JobEvent& event) {
+    if (event.has_job()) {
+      job_ = event.job();
+      progress_.OnJob(job_);
+    } else if (event.has_metrics()) {
+      progress_.OnMetrics(event.metrics());
+    } else if (event.has_occurrence() &&
+               event.occurrence().severity() != v1::Occurrence::SEVERITY_INFO) {
+      const v1::Occurrence& what = event.occurrence();
+      progress_.Message(
+          absl::StrCat(what.consequence() ? "  (consequence) " : "",
+                       what.kind(), ": ", Printable(what.message())));
+    }
+  }
+
+  bool IsOver() const {
+    return job_.state() == v1::Job::STATE_SUCCEEDED ||
+           job_.state() == v1::Job::STATE_FAILED ||
+           job_.state() == v1::Job::STATE_CANCELLED;
+  }
+
+  int Finish() {
+    progress_.Finish();
+    watch_.reset();
+    cluster_->Stop();
+    if (stop_signal_ != 0) {
+      KeepOrRemove();
+      std::fprintf(stderr,
+                   "penstock: stopped by %s; results so far are in %s\n",
+                   stop_signal_ == SIGINT ? "Ctrl-C" : "SIGTERM",
+                   directory_->path().c_str());
+      return stop_signal_ == SIGINT ? kInterrupted : kStopped;
+    }
+    if (!failure_.ok()) {
+      KeepOrRemove();
+      std::fprintf(stderr, "penstock: %s; logs are in %s\n",
+                   Printable(failure_.message()).c_str(),
+                   directory_->logs().c_str());
+      return kJobFailed;
+    }
+    const int code = ExitCodeOf(job_);
+    if (job_.state() == v1::Job::STATE_FAILED) {
+      std::fprintf(stderr, "penstock: job %s failed: %s: %s\n",
+                   job_.id().c_str(),
+                   ToJson(job_)["reason"].get<std::string>().c_str(),
+                   Printable(job_.cause().message()).c_str());
+      if (!job_.has_start_time()) {
+        // Refused: nothing ran, and nothing of it stays.
+        directory_->Remove();
+        return code;
+      }
+    }
+    KeepOrRemove();
+    PrintSummary();
+    return code;
+  }
+
+  // The coordinator's log joins the results.
+  void KeepOrRemove() {
+    const auto complain = [](const absl::Status& status) {
+      if (status.ok()) return;
+      std::fprintf(stderr, "penstock: %s\n",
+                   std::string(status.message()).c_str());
+    };
+    complain(cluster_->SaveCoordinatorLog(
+        (fs::path(directory_->logs()) / "coordinator.log").string()));
+  }
+
+  void PrintSummary() {
+    const auto summary =
+        nlohmann::json::parse(job_.summary_json(), nullptr, false);
+    if (flags_.format == "json") {
+      std::fputs(job_.summary_json().c_str(), stdout);
+      return;
+    }
+    if (summary.is_object()) {
+      std::printf("%s\n", SummaryTable(summary).c_str());
+    }
+    std::printf("results: %s\n", directory_->path().c_str());
+  }
+
+  const Flags& flags_;
+  const Environment& environment_;
+  const common::time::RealClock clock_;
+  Progress progress_;
+  v1::CreateJobRequest request_;
+  v1::Job job_;
+  std::unique_ptr<LocalCluster> cluster_;
+  std::optional<RunDirectory> directory_;
+  std::optional<JobWatch> watch_;
+  absl::Status failure_;
+  int stop_signal_ = 0;
+  absl::Time stop_deadline_;
+  bool abandoned_ = false;
+};
+
+}  // namespace
+
+void AddRun(CLI::App& app, const Environment& environment, Chosen& chosen) {
+  auto* command = app.add_subcommand(
+      "run", "Train a job file on local stages, started for it");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("job", flags->job_file, "Job file (YAML)")->required();
+  command
+      ->add_option("--stages", flags->stages,
+                   "Ranks; the same as --set pipeline.stages=K")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--run-dir", flags->run_directory,
+                      "Where results go: absent or empty "
+                      "(default runs/NAME-YYYYmmdd-HHMMSS)");
+  command->add_option("--set", flags->overrides,
+                      "KEY=VALUE over the job file, repeatable");
+  AddOutputFlag(*command, flags->format, {"table", "json"});
+  command->add_option("--progress", flags->progress, "auto, plain or none")
+      ->check(CLI::IsMember({"auto", "plain", "none"}))
+      ->capture_default_str();
+  command->callback([flags, &environment, &chosen] {
+    chosen = [flags, &environment] { return Run(*flags, environment).Main(); };
+  });
+}
+
+}  // namespace penstock::client::commands

@@ -1,0 +1,169 @@
+// `penstock simulate` and `penstock verify`: schedules, through the code that
+// every job goes through.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/commands/command.h"
+#include "client/commands/output_format.h"
+#include "client/text_table.h"
+
+namespace penstock::client::commands {
+namespace {
+
+struct SimulateFlags {
+  std::string schedule;
+  int stages = 0, micro_batches = 0, chunks = 0;
+  std::optional<double> forward, backward_input, backward_weight, transfer;
+  double memory_limit = 0;
+  std::string format = "table";
+};
+
+std::string Json(const v1::SimulateScheduleResponse& response) {
+  nlohmann::ordered_json json = {
+      {"makespan", response.makespan()},
+      {"bubble_rate", response.bubble_rate()},
+      {"span_bubble_rate", response.span_bubble_rate()},
+      {"ranks", nlohmann::ordered_json::array()},
+      {"edges", nlohmann::ordered_json::array()},
+      {"critical_path",
+       std::vector<std::string>(response.critical_path().begin(),
+                                response.critical_path().end())}};
+  for (const v1::SimulatedRank& rank : response.ranks()) {
+    json["ranks"].push_back(
+        {{"busy", rank.busy()}, {"peak_in_flight", rank.peak_in_flight()}});
+  }
+  for (const v1::SimulatedEdge& edge : response.edges()) {
+    json["edges"].push_back({{"from", edge.from()},
+                             {"to", edge.to()},
+                             {"capacity", edge.capacity()}});
+  }
+  return absl::StrCat(json.dump(2), "\n");
+}
+
+std::string Table(const v1::SimulateScheduleResponse& response) {
+  std::vector<std::vector<std::string>> ranks = {
+      {"RANK", "BUSY", "PEAK IN FLIGHT"}};
+  for (int i = 0; i < response.ranks_size(); ++i) {
+    ranks.push_back({absl::StrCat(i), absl::StrCat(response.ranks(i).busy()),
+                     absl::StrCat(response.ranks(i).peak_in_flight())});
+  }
+  std::vector<std::vector<std::string>> edges = {
+      {"EDGE", "FROM RANK", "TO RANK", "CAPACITY"}};
+  for (const v1::SimulatedEdge& edge : response.edges()) {
+    edges.push_back({absl::StrCat(edge.edge().source_stage(), "->",
+                                  edge.edge().target_stage()),
+                     absl::StrCat(edge.from()), absl::StrCat(edge.to()),
+                     absl::StrCat(edge.capacity())});
+  }
+  return absl::StrCat(
+      absl::StrFormat(
+          "makespan %g  bubble rate %.2f %%  span bubble %.2f %%\n\n",
+          response.makespan(), 100 * response.bubble_rate(),
+          100 * response.span_bubble_rate()),
+      FormatTable(ranks), edges.size() > 1 ? "\n" : "",
+      edges.size() > 1 ? FormatTable(edges) : "");
+}
+
+int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
+  v1::SimulateScheduleRequest request;
+  request.set_schedule(flags.schedule);
+  request.set_stages(flags.stages);
+  request.set_micro_batches(flags.micro_batches);
+  request.set_chunks(flags.chunks);
+  request.set_memory_limit(flags.memory_limit);
+  if (flags.forward) request.set_forward(*flags.forward);
+  if (flags.backward_input) request.set_backward_input(*flags.backward_input);
+  if (flags.backward_weight) {
+    request.set_backward_weight(*flags.backward_weight);
+  }
+  if (flags.transfer) request.set_transfer(*flags.transfer);
+  const auto cluster = EmbeddedCoordinator(environment);
+  if (!cluster.ok()) return Fail(cluster.status());
+  const auto response = (*cluster)->client().SimulateSchedule(request);
+  if (!response.ok()) return Fail(response.status());
+  const std::string out = flags.format == "json"  ? Json(*response)
+                          : flags.format == "csv" ? response->csv()
+                                                  : Table(*response);
+  std::fputs(out.c_str(), stdout);
+  return 0;
+}
+
+struct VerifyFlags {
+  std::string file;
+  int stages = 0, micro_batches = 0, chunks = 0;
+  std::optional<int> slots;
+};
+
+int RunVerify(const VerifyFlags& flags, const Environment& environment) {
+  std::ifstream file(flags.file, std::ios::binary);
+  if (!file.is_open()) {
+    return Fail(
+        absl::InvalidArgumentError(absl::StrCat("cannot open ", flags.file)));
+  }
+  v1::VerifyScheduleRequest request;
+  request.mutable_file()->assign(std::istreambuf_iterator<char>(file), {});
+  request.set_file_name(flags.file);
+  request.set_stages(flags.stages);
+  request.set_micro_batches(flags.micro_batches);
+  request.set_chunks(flags.chunks);
+  if (flags.slots) request.set_slots(*flags.slots);
+  const auto cluster = EmbeddedCoordinator(environment);
+  if (!cluster.ok()) return Fail(cluster.status());
+  const auto response = (*cluster)->client().VerifySchedule(request);
+  if (!response.ok()) return Fail(response.status());
+  std::printf("%s: %lld commands, correct; makespan %g with unit times\n",
+              flags.file.c_str(), static_cast<long long>(response->commands()),
+              response->makespan());
+  return 0;
+}
+
+}  // namespace
+
+void AddSimulate(CLI::App& app, const Environment& environment,
+                 Chosen& chosen) {
+  auto* command = app.add_subcommand(
+      "simulate", "Generate, prove and time a pipeline schedule");
+  auto flags = std::make_shared<SimulateFlags>();
+  command->add_option("--schedule", flags->schedule, "As in a job file")
+      ->required();
+  command->add_option("--stages", flags->stages, "K, ranks")->required();
+  command->add_option("--micro-batches", flags->micro_batches, "M")->required();
+  command->add_option("--chunks", flags->chunks, "v, chunks a rank");
+  const char* kTimes = "Time of a rank's whole share of layers";
+  command->add_option("--forward", flags->forward, kTimes);
+  command->add_option("--backward-input", flags->backward_input, kTimes);
+  command->add_option("--backward-weight", flags->backward_weight, kTimes);
+  command->add_option("--transfer", flags->transfer, "Time of a message");
+  command->add_option("--memory-limit", flags->memory_limit,
+                      "A rank's limit, in activations of a whole stage");
+  AddOutputFlag(*command, flags->format, {"table", "json", "csv"});
+  command->callback([flags, &environment, &chosen] {
+    chosen = [flags, &environment] { return RunSimulate(*flags, environment); };
+  });
+}
+
+void AddVerify(CLI::App& app, const Environment& environment, Chosen& chosen) {
+  auto* command = app.add_subcommand(
+      "verify", "Prove a schedule file, or show its first fault (exit 2)");
+  auto flags = std::make_shared<VerifyFlags>();
+  command->add_option("file", flags->file, "CSV, one row a rank")->required();
+  command->add_option("--stages", flags->stages, "K, ranks")->required();
+  command->add_option("--micro-batches", flags->micro_batches, "M")->required();
+  command->add_option("--chunks", flags->chunks, "v, chunks a rank");
+  command->add_option("--slots", flags->slots,
+                      "Receiver slots on every edge (default: as computed)");
+  command->callback([flags, &environment, &chosen] {
+    chosen = [flags, &environment] { return RunVerify(*flags, environment); };
+  });
+}
+
+}  // namespace penstock::client::commands

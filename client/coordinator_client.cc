@@ -1,0 +1,167 @@
+#include "client/coordinator_client.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/rpc/grpc_settings.h"
+#include "common/rpc/grpc_status.h"
+#include "common/sync/mutex.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "penstock/v1/coordination_service.grpc.pb.h"
+#include "penstock/v1/job_service.grpc.pb.h"
+#include "penstock/v1/plan_service.grpc.pb.h"
+#include "penstock/v1/stage_service.grpc.pb.h"
+
+namespace penstock::client {
+namespace {
+
+using common::sync::MutexLock;
+
+class GrpcCoordinatorClient final : public CoordinatorClient {
+ public:
+  explicit GrpcCoordinatorClient(const Options& options)
+      : options_(options),
+        channel_(common::rpc::CreateChannel(options.address,
+                                            common::rpc::ChannelUse::kShared)),
+        health_(grpc::health::v1::Health::NewStub(channel_)),
+        coordination_(v1::CoordinationService::NewStub(channel_)),
+        jobs_(v1::JobService::NewStub(channel_)),
+        plans_(v1::PlanService::NewStub(channel_)),
+        stages_(v1::StageService::NewStub(channel_)) {}
+
+  absl::Status AwaitServing(absl::Time deadline) override {
+    if (channel_->WaitForConnected(absl::ToChronoTime(deadline))) {
+      return absl::OkStatus();
+    }
+    return absl::UnavailableError(absl::StrCat("no coordinator answers on ",
+                                               options_.address.ToString()));
+  }
+
+  absl::StatusOr<std::string> Health(const std::string& service) override {
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    auto response =
+        Call(*health_, &grpc::health::v1::Health::Stub::Check, request);
+    if (!response.ok()) return response.status();
+    return grpc::health::v1::HealthCheckResponse::ServingStatus_Name(
+        response->status());
+  }
+
+  absl::StatusOr<v1::Job> CreateJob(
+      const v1::CreateJobRequest& request) override {
+    return Call(*jobs_, &v1::JobService::Stub::CreateJob, request);
+  }
+  absl::StatusOr<v1::Job> GetJob(const std::string& job_id) override {
+    v1::GetJobRequest request;
+    request.set_job_id(job_id);
+    return Call(*jobs_, &v1::JobService::Stub::GetJob, request);
+  }
+  absl::StatusOr<v1::Job> CancelJob(const std::string& job_id) override {
+    v1::CancelJobRequest request;
+    request.set_job_id(job_id);
+    return Call(*jobs_, &v1::JobService::Stub::CancelJob, request);
+  }
+
+  absl::Status WatchJob(
+      const std::string& job_id, int64_t& resume_after,
+      const std::function<bool(const v1::JobEvent&)>& visit) override {
+    grpc::ClientContext context;
+    {
+      MutexLock lock(&mutex_);
+      if (watch_cancelled_) return absl::OkStatus();
+      watch_ = &context;
+    }
+    v1::WatchJobRequest request;
+    request.set_job_id(job_id);
+    request.set_after_revision(resume_after);
+    const auto stream = jobs_->WatchJob(&context, request);
+    v1::JobEvent event;
+    bool wanted = true;
+    while (wanted && stream->Read(&event)) {
+      resume_after = event.revision();
+      wanted = visit(event);
+    }
+    if (!wanted) context.TryCancel();
+    const grpc::Status status = stream->Finish();
+    MutexLock lock(&mutex_);
+    watch_ = nullptr;
+    if (!wanted || watch_cancelled_) return absl::OkStatus();
+    return common::rpc::FromGrpcStatus(status);
+  }
+
+  void CancelWatch() override {
+    MutexLock lock(&mutex_);
+    watch_cancelled_ = true;
+    if (watch_ != nullptr) watch_->TryCancel();
+  }
+
+  absl::StatusOr<v1::ListStagesResponse> ListStages() override {
+    v1::ListStagesResponse all;
+    v1::ListStagesRequest request;
+    do {
+      auto page = Call(*stages_, &v1::StageService::Stub::ListStages, request);
+      if (!page.ok()) return page.status();
+      request.set_page_token(page->next_page_token());
+      page->clear_next_page_token();
+      all.MergeFrom(*page);
+    } while (!request.page_token().empty());
+    return all;
+  }
+
+  absl::Status ReportStageExit(
+      const v1::ReportStageExitRequest& request) override {
+    return Call(*coordination_, &v1::CoordinationService::Stub::ReportStageExit,
+                request)
+        .status();
+  }
+
+  absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
+      const v1::SimulateScheduleRequest& request) override {
+    return Call(*plans_, &v1::PlanService::Stub::SimulateSchedule, request);
+  }
+  absl::StatusOr<v1::VerifyScheduleResponse> VerifySchedule(
+      const v1::VerifyScheduleRequest& request) override {
+    return Call(*plans_, &v1::PlanService::Stub::VerifySchedule, request);
+  }
+
+ private:
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(
+      Stub& stub,
+      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                   Response*),
+      const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+    Response response;
+    const grpc::Status status = (stub.*method)(&context, request, &response);
+    if (!status.ok()) return common::rpc::FromGrpcStatus(status);
+    return response;
+  }
+
+  const Options options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<grpc::health::v1::Health::Stub> health_;
+  const std::unique_ptr<v1::CoordinationService::Stub> coordination_;
+  const std::unique_ptr<v1::JobService::Stub> jobs_;
+  const std::unique_ptr<v1::PlanService::Stub> plans_;
+  const std::unique_ptr<v1::StageService::Stub> stages_;
+
+  common::sync::Mutex mutex_;
+  grpc::ClientContext* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool watch_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+std::unique_ptr<CoordinatorClient> CoordinatorClient::Connect(
+    const Options& options) {
+  return std::make_unique<GrpcCoordinatorClient>(options);
+}
+
+}  // namespace penstock::client

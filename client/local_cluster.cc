@@ -1,0 +1,214 @@
+#include "client/local_cluster.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "common/process/signals.h"
+#include "common/rpc/address.h"
+#include "common/status/status_macros.h"
+
+namespace penstock::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kCoordinator[] = "coordinator";
+constexpr int64_t kLogTailBytes = 4096;
+
+// The last line that is not empty, or "".
+std::string LastLine(int fd) {
+  struct stat info;
+  if (fd < 0 || fstat(fd, &info) != 0) return "";
+  const off_t start = std::max<off_t>(0, info.st_size - kLogTailBytes);
+  std::string tail(info.st_size - start, '\0');
+  const ssize_t n = pread(fd, tail.data(), tail.size(), start);
+  if (n <= 0) return "";
+  absl::string_view text(tail.data(), n);
+  while (absl::ConsumeSuffix(&text, "\n")) {
+  }
+  const size_t line = text.rfind('\n');
+  return std::string(line == absl::string_view::npos ? text
+                                                     : text.substr(line + 1));
+}
+
+absl::Status Errno(absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
+    const Options& options, absl::Time deadline) {
+  std::string folder =
+      (fs::path(options.runtime_directory) / "penstock-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    return Errno(absl::StrCat("cannot make a folder for sockets in ",
+                              options.runtime_directory));
+  }
+  std::unique_ptr<LocalCluster> cluster(new LocalCluster(options, folder));
+  // No name: it is gone with the last process that has it open.
+  const int log =
+      open(folder.c_str(), O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+  if (log < 0) return Errno(absl::StrCat("a log file in ", folder));
+  cluster->coordinator_log_ = log;
+  ASSIGN_OR_RETURN(const common::rpc::Address address,
+                   common::rpc::ParseAddress(cluster->SocketOf(kCoordinator)));
+  RETURN_IF_ERROR(cluster->Launch(
+      kCoordinator, "penstock-coordinator",
+      {"--embedded", "--state-dir", folder, "--listen", address.ToString()},
+      log));
+  cluster->client_ = CoordinatorClient::Connect({.address = address});
+  while (!cluster->client_->AwaitServing(absl::Now() + absl::Milliseconds(50))
+              .ok()) {
+    for (const Ended& ended : cluster->Reap()) {
+      return absl::UnavailableError(
+          absl::StrCat("penstock-coordinator ended at its start, ",
+                       Describe(ended.exit), ": ", ended.last_log_line));
+    }
+    if (absl::Now() > deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("penstock-coordinator does not serve on ",
+                       address.ToString(), ": ", LastLine(log)));
+    }
+  }
+  return cluster;
+}
+
+LocalCluster::LocalCluster(const Options& options, std::string folder)
+    : options_(options), folder_(std::move(folder)) {}
+
+LocalCluster::~LocalCluster() {
+  Stop();
+  if (coordinator_log_ >= 0) close(coordinator_log_);
+}
+
+std::string LocalCluster::SocketOf(const std::string& name) const {
+  return absl::StrCat("unix:", folder_, "/", name, ".sock");
+}
+
+absl::Status LocalCluster::Launch(const std::string& name,
+                                  const std::string& program,
+                                  std::vector<std::string> arguments,
+                                  int log_fd) {
+  arguments.push_back("--die-with-parent");
+  arguments.push_back(absl::StrCat(getpid()));
+  ASSIGN_OR_RETURN(
+      const pid_t pid,
+      Spawn(
+          {.program = (fs::path(options_.binary_directory) / program).string(),
+           .arguments = std::move(arguments),
+           .log_fd = log_fd}));
+  children_.push_back({.name = name, .pid = pid, .log_fd = log_fd});
+  return absl::OkStatus();
+}
+
+absl::Status LocalCluster::StartStages(const StageOptions& options) {
+  for (int i = 0; i < options.count; ++i) {
+    const std::string name = absl::StrCat("stage-", i);
+    const std::string log =
+        (fs::path(options.log_directory) / (name + ".log")).string();
+    const int fd =
+        open(log.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0) return Errno(absl::StrCat("cannot open ", log));
+    const absl::Status launched =
+        Launch(name, "penstock-stage",
+               {"--coordinator", SocketOf(kCoordinator), "--listen",
+                SocketOf(name), "--name", name, "--device", options.device,
+                "--threads", absl::StrCat(options.threads)},
+               fd);
+    if (!launched.ok()) {
+      close(fd);
+      return launched;
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<LocalCluster::Ended> LocalCluster::Reap() {
+  return ReapAnd(Told::kCoordinator);
+}
+
+std::vector<LocalCluster::Ended> LocalCluster::ReapAnd(Told told) {
+  std::vector<Ended> result;
+  while (const std::optional<ChildExit> exit = ReapAny()) {
+    const auto child = std::find_if(
+        children_.begin(), children_.end(),
+        [&exit](const Child& each) { return each.pid == exit->pid; });
+    if (child == children_.end()) continue;
+    result.push_back({.name = child->name,
+                      .exit = *exit,
+                      .last_log_line = LastLine(child->log_fd)});
+    if (child->name != kCoordinator) {
+      close(child->log_fd);
+      if (told == Told::kCoordinator) {
+        v1::ReportStageExitRequest request;
+        request.set_stage_name(child->name);
+        request.set_pid(exit->pid);
+        request.set_exit_code(exit->exit_code);
+        // A coordinator that does not answer learns it from the lease.
+        client_->ReportStageExit(request).IgnoreError();
+      }
+    }
+    children_.erase(child);
+  }
+  return result;
+}
+
+absl::Status LocalCluster::SaveCoordinatorLog(const std::string& path) const {
+  const int to =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (to < 0) return Errno(absl::StrCat("cannot open ", path));
+  char bytes[65536];
+  off_t offset = 0;
+  ssize_t n = 0;
+  while ((n = pread(coordinator_log_, bytes, sizeof(bytes), offset)) > 0) {
+    if (write(to, bytes, n) != n) {
+      const absl::Status status = Errno(absl::StrCat("writing ", path));
+      close(to);
+      return status;
+    }
+    offset += n;
+  }
+  close(to);
+  return absl::OkStatus();
+}
+
+void LocalCluster::EndChildren(Which which, int signal, absl::Time deadline) {
+  const auto meant = [which](const Child& child) {
+    return which == Which::kAll || child.name != kCoordinator;
+  };
+  for (const Child& child : children_) {
+    if (meant(child)) kill(child.pid, signal);
+  }
+  while (std::any_of(children_.begin(), children_.end(), meant)) {
+    ReapAnd(Told::kNobody);
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) return;
+    // SIGCHLD is blocked (BlockSignals) and wakes this wait.
+    common::process::WaitForSignal(std::min(left, absl::Milliseconds(50)));
+  }
+}
+
+void LocalCluster::Stop(absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
+  EndChildren(Which::kStages, SIGTERM, deadline - limit / 2);
+  EndChildren(Which::kAll, SIGTERM, deadline);
+  EndChildren(Which::kAll, SIGKILL, deadline + limit);
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+}  // namespace penstock::client

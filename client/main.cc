@@ -1,0 +1,76 @@
+// penstock: the command line. Reads environment and flags, runs one verb.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/environment.h"
+#include "client/exit_code.h"
+#include "common/process/build_info.h"
+#include "common/process/signals.h"
+
+namespace {
+
+std::string Variable(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+penstock::client::Environment ReadEnvironment() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  penstock::client::Environment environment;
+  environment.binary_directory =
+      fs::read_symlink("/proc/self/exe", error).parent_path().string();
+  environment.runtime_directory =
+      Variable("XDG_RUNTIME_DIR", fs::temp_directory_path(error).string());
+  // Room for /penstock-XXXXXX/coordinator.sock below the kernel's limit.
+  constexpr size_t kLongestFolder = 70;
+  if (environment.runtime_directory.size() > kLongestFolder ||
+      access(environment.runtime_directory.c_str(), W_OK) != 0) {
+    environment.runtime_directory = "/tmp";
+  }
+  environment.working_directory = fs::current_path(error).string();
+  environment.address = Variable("PENSTOCK_ADDRESS", "");
+  environment.cores =
+      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  environment.stderr_is_terminal = isatty(STDERR_FILENO) == 1;
+  return environment;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace commands = penstock::client::commands;
+  namespace process = penstock::common::process;
+  process::BlockSignals();
+  const penstock::client::Environment environment = ReadEnvironment();
+
+  CLI::App app(
+      "Pipeline-parallel training of transformer models, exact at every "
+      "depth.\n\nExample: penstock run job.yaml --stages 4",
+      "penstock");
+  app.set_version_flag("--version", absl::StrCat("penstock ", process::kVersion,
+                                                 " (", process::kBuild, ")"));
+  app.require_subcommand(1);
+  commands::Chosen chosen;
+  commands::AddRun(app, environment, chosen);
+  commands::AddSimulate(app, environment, chosen);
+  commands::AddVerify(app, environment, chosen);
+  commands::AddStages(app, environment, chosen);
+  commands::AddHealth(app, environment, chosen);
+  commands::AddVersion(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : penstock::client::kUsage;
+  }
+  return chosen();
+}

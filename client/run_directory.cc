@@ -1,0 +1,100 @@
+#include "client/run_directory.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status/status_macros.h"
+
+namespace penstock::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLogs[] = "logs";
+constexpr int kMostAttempts = 100;
+
+absl::Status Failed(const std::string& what, const fs::path& path,
+                    const std::error_code& error) {
+  return absl::UnavailableError(
+      absl::StrCat(what, " ", path.string(), ": ", error.message()));
+}
+
+}  // namespace
+
+absl::Status CheckFresh(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return absl::OkStatus();
+  if (!fs::is_directory(path, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("run directory ", path, " exists and is no folder"));
+  }
+  if (!fs::is_empty(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "run directory ", path,
+        " is not empty; give another --run-dir, or remove what is in it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path) {
+  RETURN_IF_ERROR(CheckFresh(path));
+  std::error_code error;
+  const bool existed = fs::exists(path, error);
+  fs::create_directories(fs::path(path) / kLogs, error);
+  if (error) return Failed("cannot make", path, error);
+  return RunDirectory(fs::absolute(path).lexically_normal().string(), existed);
+}
+
+absl::StatusOr<RunDirectory> RunDirectory::CreateDefault(
+    const std::string& working_directory, const std::string& name,
+    absl::Time now) {
+  const fs::path runs = fs::path(working_directory) / "runs";
+  std::error_code error;
+  const bool runs_existed = fs::exists(runs, error);
+  const std::string stem = absl::StrCat(
+      name, "-", absl::FormatTime("%Y%m%d-%H%M%S", now, absl::LocalTimeZone()));
+  fs::path path = runs / stem;
+  for (int i = 2; fs::exists(path, error) && i < kMostAttempts; ++i) {
+    path = runs / absl::StrCat(stem, "-", i);
+  }
+  ASSIGN_OR_RETURN(RunDirectory made, Create(path.string()));
+  if (!runs_existed) made.made_parent_ = runs.string();
+  const fs::path link = runs / "latest";
+  if (fs::is_symlink(link, error)) {
+    made.link_before_ = fs::read_symlink(link, error).string();
+  }
+  // A new link takes the old one's place in one step.
+  const fs::path fresh =
+      runs / absl::StrCat(".latest-", path.filename().string());
+  fs::create_directory_symlink(path.filename(), fresh, error);
+  if (!error) fs::rename(fresh, link, error);
+  if (error) return Failed("cannot make the link", link, error);
+  made.link_ = link.string();
+  return made;
+}
+
+std::string RunDirectory::logs() const {
+  return (fs::path(path_) / kLogs).string();
+}
+
+void RunDirectory::Remove() {
+  std::error_code ignored;
+  if (existed_) {
+    for (const auto& entry : fs::directory_iterator(path_, ignored)) {
+      fs::remove_all(entry.path(), ignored);
+    }
+  } else {
+    fs::remove_all(path_, ignored);
+  }
+  if (!link_.empty()) {
+    fs::remove(link_, ignored);
+    if (!link_before_.empty()) {
+      fs::create_directory_symlink(link_before_, link_, ignored);
+    }
+  }
+  if (!made_parent_.empty()) fs::remove(made_parent_, ignored);
+}
+
+}  // namespace penstock::client

@@ -1,0 +1,48 @@
+// The folder that `penstock run` leaves its results in.
+#ifndef PENSTOCK_CLIENT_RUN_DIRECTORY_H_
+#define PENSTOCK_CLIENT_RUN_DIRECTORY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace penstock::client {
+
+// What was there before, so that a refused job leaves no trace.
+class RunDirectory {
+ public:
+  // `path` must be absent or an empty folder: InvalidArgument otherwise.
+  // Makes it, with logs/ in it.
+  static absl::StatusOr<RunDirectory> Create(const std::string& path);
+
+  // runs/NAME-YYYYmmdd-HHMMSS below `working_directory` (a number is added
+  // where that is taken), and the link runs/latest.
+  static absl::StatusOr<RunDirectory> CreateDefault(
+      const std::string& working_directory, const std::string& name,
+      absl::Time now);
+
+  const std::string& path() const { return path_; }  // Absolute.
+  std::string logs() const;
+
+  // Removes what this object made and whatever was written there since.
+  void Remove();
+
+ private:
+  RunDirectory(std::string path, bool existed)
+      : path_(std::move(path)), existed_(existed) {}
+
+  std::string path_;
+  bool existed_ = false;
+  std::string link_;         // runs/latest, where it was made,
+  std::string link_before_;  // and where it pointed before.
+  std::string made_parent_;  // runs/, where it was made.
+};
+
+// The check alone: whether Create() would take `path`.
+absl::Status CheckFresh(const std::string& path);
+
+}  // namespace penstock::client
+
+#endif  // PENSTOCK_CLIENT_RUN_DIRECTORY_H_
