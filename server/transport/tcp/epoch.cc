@@ -3,12 +3,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,10 +21,12 @@ using common::sync::MutexLock;
 namespace {
 
 // Long enough for a thread that handles a message and waits for the next one;
-// so long a peer may wait for word of what was received.
-constexpr timespec kGraceTime = {.tv_sec = 0, .tv_nsec = 200'000};
-// So long while a driver waits for the next message.
-constexpr timespec kPatience = {.tv_sec = 0, .tv_nsec = 50'000};
+// so long a peer may wait for word of what was received. In the midst of a
+// rapid exchange the timer would disturb more than it helps: it doubles then.
+constexpr int64_t kLeastGraceNs = 200'000;
+constexpr int64_t kMostGraceNs = 1'600'000;
+// Drives within one timer period that make an exchange rapid.
+constexpr uint64_t kRapidDrives = 4;
 
 // Numbers in the sets, beside those of the connections.
 constexpr uint32_t kWake = UINT32_MAX;
@@ -35,28 +35,14 @@ constexpr uint32_t kSockets = UINT32_MAX - 2;
 
 constexpr int kEventsARound = 16;
 
-// The time to a deadline, at most an hour; none: for ever.
-std::optional<timespec> TimeTo(absl::Time deadline,
-                               const common::time::Clock& clock) {
-  if (deadline == absl::InfiniteFuture()) return std::nullopt;
-  return absl::ToTimespec(std::clamp(deadline - clock.Now(),
-                                     absl::ZeroDuration(),
-                                     absl::Duration(absl::Hours(1))));
-}
-
-// How many of the set's descriptors are ready, within `timeout` (none: for
-// ever); 0 after the timeout or a signal.
-int WaitForEvents(const Fd& set, epoll_event* events, const timespec* timeout) {
-  int count = epoll_pwait2(set.get(), events, kEventsARound, timeout, nullptr);
-  if (count < 0 && errno == ENOSYS) {  // Linux before 5.11.
-    int milliseconds = -1;
-    if (timeout != nullptr) {
-      milliseconds = static_cast<int>(timeout->tv_sec * 1000 +
-                                      (timeout->tv_nsec + 999'999) / 1'000'000);
-    }
-    count = epoll_wait(set.get(), events, kEventsARound, milliseconds);
-  }
-  return std::max(count, 0);
+// Milliseconds to a deadline, rounded up, at most an hour; -1: for ever.
+int MillisecondsTo(absl::Time deadline, const common::time::Clock& clock) {
+  if (deadline == absl::InfiniteFuture()) return -1;
+  const absl::Duration left =
+      std::clamp(deadline - clock.Now(), absl::ZeroDuration(),
+                 absl::Duration(absl::Hours(1)));
+  return static_cast<int>(
+      absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
 }
 
 }  // namespace
@@ -78,7 +64,7 @@ absl::StatusOr<std::shared_ptr<Epoch>> Epoch::Create(
 
 Epoch::Epoch(const TransportOptions& options, EventLoop& loop,
              const common::time::Clock& clock)
-    : options_(options), loop_(loop), clock_(clock) {}
+    : options_(options), loop_(loop), clock_(clock), grace_ns_(kLeastGraceNs) {}
 
 absl::Status Epoch::OpenDescriptors() {
   sockets_ = Fd(epoll_create1(EPOLL_CLOEXEC));
@@ -111,7 +97,7 @@ void Epoch::ShowSocketsToLoop(bool shown) {
 }
 
 void Epoch::SetTimer() {
-  const itimerspec spec{.it_value = kGraceTime};
+  const itimerspec spec{.it_value = {.tv_sec = 0, .tv_nsec = grace_ns_}};
   CHECK_EQ(timerfd_settime(timer_.get(), 0, &spec, nullptr), 0);
   timer_runs_ = true;
   drives_at_timer_ = drives_;
@@ -135,8 +121,10 @@ bool Epoch::OnReadable() {
     uint64_t expirations;
     if (read(timer_.get(), &expirations, sizeof(expirations)) > 0) {
       timer_runs_ = false;
+      owing.swap(owing_);
+      const bool rapid = drives_ >= drives_at_timer_ + kRapidDrives;
+      grace_ns_ = rapid ? std::min(2 * grace_ns_, kMostGraceNs) : kLeastGraceNs;
       if (mover_ == Mover::kGrace) {
-        owing.swap(owing_);
         if (drives_ == drives_at_timer_) {
           mover_ = Mover::kLoop;
           ShowSocketsToLoop(true);
@@ -165,43 +153,37 @@ void Epoch::FlushOwing(const std::vector<uint32_t>& owing) {
 }
 
 void Epoch::Drive(const device::HostEvent& event, absl::Time deadline) {
-  std::vector<uint32_t> owing;
   {
     MutexLock lock(&move_mutex_);
     if (mover_ == Mover::kDriver) return;
     if (mover_ == Mover::kLoop) ShowSocketsToLoop(false);
     mover_ = Mover::kDriver;
-    owing.swap(owing_);
   }
   bool failed = false;
   while (!failed && !event.Done()) {
-    const std::optional<timespec> left = TimeTo(deadline, clock_);
-    if (left.has_value() && left->tv_sec == 0 && left->tv_nsec == 0) break;
+    const int timeout = MillisecondsTo(deadline, clock_);
+    if (timeout == 0) break;
     epoll_event events[kEventsARound];
-    int count;
-    if (owing.empty()) {
-      count =
-          WaitForEvents(sockets_, events, left.has_value() ? &*left : nullptr);
-    } else {
-      count = WaitForEvents(sockets_, events, &kPatience);
-      if (count == 0) {
-        FlushOwing(owing);
-        owing.clear();
-      }
-    }
+    const int count =
+        epoll_wait(sockets_.get(), events, kEventsARound, timeout);
     for (int i = 0; i < count; ++i) {
       const uint32_t index = events[i].data.u32;
       if (index == kWake) {
         failed = true;  // Whoever failed the epoch completes the event.
       } else if (connections_[index]->OnEvents(Connection::Words::kDefer)) {
-        owing.push_back(index);
+        MutexLock lock(&move_mutex_);
+        OweLocked(index);
       }
     }
   }
   MutexLock lock(&move_mutex_);
   mover_ = Mover::kGrace;
-  owing_.insert(owing_.end(), owing.begin(), owing.end());
   ++drives_;
+  if (!timer_runs_) SetTimer();
+}
+
+void Epoch::OweLocked(uint32_t index) {
+  if (owing_.empty() || owing_.back() != index) owing_.push_back(index);
   if (!timer_runs_) SetTimer();
 }
 
@@ -211,11 +193,7 @@ void Epoch::Ready(Connection& connection,
   if (!connection.Ready(operation, stream, Connection::Words::kDefer)) return;
   {
     MutexLock lock(&move_mutex_);
-    if (mover_ == Mover::kGrace) {
-      // The next driver or, soon, the timer will see to it.
-      owing_.push_back(connection.index());
-      return;
-    }
+    if (mover_ != Mover::kLoop) return OweLocked(connection.index());
   }
   connection.Flush();
 }

@@ -87,6 +87,7 @@ class Epoch final : public ConnectionOwner {
   static absl::Status Watch(const Fd& set, const Fd& fd, uint32_t data);
   void ShowSocketsToLoop(bool shown) ABSL_EXCLUSIVE_LOCKS_REQUIRED(move_mutex_);
   void SetTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(move_mutex_);
+  void OweLocked(uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(move_mutex_);
   void FlushOwing(const std::vector<uint32_t>& owing);
 
   // Constant after Create().
@@ -107,8 +108,10 @@ class Epoch final : public ConnectionOwner {
   // is not set anew each time.
   uint64_t drives_ ABSL_GUARDED_BY(move_mutex_) = 0;
   uint64_t drives_at_timer_ ABSL_GUARDED_BY(move_mutex_) = 0;
+  int64_t grace_ns_ ABSL_GUARDED_BY(move_mutex_);
   bool timer_runs_ ABSL_GUARDED_BY(move_mutex_) = false;
-  // In kGrace: connections that owe their peers word of what was received.
+  // Connections that owe their peers word of what was received or posted. The
+  // timer runs while there are any.
   std::vector<uint32_t> owing_ ABSL_GUARDED_BY(move_mutex_);
 
   mutable common::sync::Mutex mutex_;

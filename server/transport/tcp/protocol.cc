@@ -9,6 +9,9 @@
 namespace penstock::server::transport::tcp {
 namespace {
 
+// Below this a frame about a message costs as much as the message.
+constexpr size_t kSmallBytes = 16 << 10;
+
 absl::Span<std::byte> Bytes(const device::Tensor& tensor) {
   return absl::MakeSpan(static_cast<std::byte*>(tensor.data()),
                         static_cast<size_t>(tensor.bytes()));
@@ -140,7 +143,9 @@ Protocol::Urgency TargetProtocol::urgency() const {
   }
   const uint64_t left = told_granted_ - received_;
   const uint64_t posted = granted - received_;
-  return posted > 0 && 2 * left <= posted ? Urgency::kNow : Urgency::kMayWait;
+  const uint64_t share = last_bytes_ < kSmallBytes ? 4 : 2;
+  return posted > 0 && share * left <= posted ? Urgency::kNow
+                                              : Urgency::kMayWait;
 }
 
 std::optional<Outgoing> TargetProtocol::Next() {
@@ -200,6 +205,7 @@ absl::StatusOr<absl::Span<std::byte>> TargetProtocol::OnFrame(
         operation.tensor.shape().ToString()));
   }
   receiving_ = true;
+  last_bytes_ = slot.size();
   return slot;
 }
 

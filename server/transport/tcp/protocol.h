@@ -127,8 +127,8 @@ class TargetProtocol final : public Protocol {
   absl::Span<std::byte> Slot() const override;
   absl::StatusOr<absl::Span<std::byte>> OnFrame(const Frame& frame) override;
   void OnPayload() override;
-  // Now, when the source has used up half of the posted slots or more, or waits
-  // for a goodbye.
+  // Now, when the source has used up half of the posted slots (three quarters
+  // where messages are small), or waits for a goodbye.
   Urgency urgency() const override;
   std::string Describe() const override;
 
@@ -140,6 +140,7 @@ class TargetProtocol final : public Protocol {
   uint64_t told_granted_ = 0;
   uint64_t told_received_ = 0;
   uint64_t received_ = 0;
+  size_t last_bytes_ = 0;   // Of the newest message.
   bool receiving_ = false;  // A header has come, its payload is not complete.
 };
 

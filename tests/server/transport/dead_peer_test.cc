@@ -31,7 +31,18 @@ using ::penstock::testing::StepTag;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr size_t kLarge = 16 << 20;  // Floats: far more than sockets hold.
+constexpr size_t kLarge = 8 << 20;  // Floats: far more than sockets hold.
+
+// A process under a sanitizer takes longer to die: its kernel frees the shadow
+// memory before it closes the sockets.
+#ifndef __has_feature
+#define __has_feature(feature) 0  // g++ has none.
+#endif
+#if PENSTOCK_TSAN || __has_feature(address_sanitizer)
+constexpr absl::Duration kNoticed = absl::Milliseconds(500);
+#else
+constexpr absl::Duration kNoticed = absl::Milliseconds(50);
+#endif
 
 // A child process that runs transport_peer, killed at the end.
 class Child {
@@ -118,18 +129,18 @@ struct Pair {
 
 // The best of some tries, because other tests use the same cores. Each try
 // returns how long it took from the death to the error.
-void ExpectWithin50Ms(const std::function<absl::Duration()>& attempt) {
+void ExpectNoticedInTime(const std::function<absl::Duration()>& attempt) {
   absl::Duration best = absl::InfiniteDuration();
-  for (int i = 0; i < 5 && best > absl::Milliseconds(50); ++i) {
+  for (int i = 0; i < 5 && best > kNoticed; ++i) {
     const absl::Duration took = attempt();
     EXPECT_LT(took, absl::Seconds(5));
     best = std::min(best, took);
   }
-  EXPECT_LE(best, absl::Milliseconds(50));
+  EXPECT_LE(best, kNoticed);
 }
 
 TEST(DeadPeerTest, KilledIdle) {
-  ExpectWithin50Ms([] {
+  ExpectNoticedInTime([] {
     Pair pair("idle", 1);
     common::sync::Notification failed;
     pair.transport->OnFailure([&](const absl::Status&) { failed.Notify(); });
@@ -148,7 +159,7 @@ TEST(DeadPeerTest, KilledIdle) {
 }
 
 TEST(DeadPeerTest, KilledWhileItReceives) {
-  ExpectWithin50Ms([] {
+  ExpectNoticedInTime([] {
     Pair pair("receive", kLarge);
     Message sent = pair.NewMessage(kLarge);
     Message other = pair.NewMessage(1);
@@ -169,7 +180,7 @@ TEST(DeadPeerTest, KilledWhileItReceives) {
 }
 
 TEST(DeadPeerTest, KilledWhileItSends) {
-  ExpectWithin50Ms([] {
+  ExpectNoticedInTime([] {
     Pair pair("send", kLarge);
     Message slot = pair.NewMessage(kLarge);
     pair.Receive(slot);
@@ -186,7 +197,7 @@ TEST(DeadPeerTest, KilledWhileItSends) {
 }
 
 TEST(DeadPeerTest, AStoppedPeerStaysPendingAndAbortFrees) {
-  ExpectWithin50Ms([] {
+  ExpectNoticedInTime([] {
     Pair pair("receive", kLarge);
     Message sent = pair.NewMessage(kLarge);
     pair.child.AwaitStopped();

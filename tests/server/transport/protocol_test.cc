@@ -147,25 +147,25 @@ TEST(TargetProtocolTest, UnexpectedMessagesAreRefused) {
   other.done.Signal(absl::OkStatus());
 }
 
-TEST(TargetProtocolTest, WordMayWaitWhileTheSourceHasHalfItsGrants) {
+TEST(TargetProtocolTest, WordOfSmallMessagesWaitsForAQuarterOfTheGrants) {
   TargetProtocol target;
   std::vector<std::unique_ptr<Item>> items;
-  for (int step = 0; step < 6; ++step) {
+  for (int step = 0; step < 7; ++step) {
     items.push_back(std::make_unique<Item>(step));
   }
   for (int i = 0; i < 4; ++i) target.Add(items[i]->operation);
   EXPECT_EQ(target.urgency(), Protocol::Urgency::kNow);
   ASSERT_TRUE(target.Next().has_value());
   EXPECT_EQ(target.urgency(), Protocol::Urgency::kNone);
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 3; ++i) {
     ASSERT_THAT(target.OnFrame(MessageOf(*items[i], i)), IsOk());
     target.OnPayload();
     EXPECT_EQ(target.urgency(), Protocol::Urgency::kMayWait);
     target.Add(items[4 + i]->operation);
     EXPECT_EQ(target.urgency(),
-              i == 0 ? Protocol::Urgency::kMayWait : Protocol::Urgency::kNow);
+              i < 2 ? Protocol::Urgency::kMayWait : Protocol::Urgency::kNow);
   }
-  EXPECT_EQ(DecodeFrame(target.Next()->header).value(), Grant(6, 2));
+  EXPECT_EQ(DecodeFrame(target.Next()->header).value(), Grant(7, 3));
   target.FailAll(absl::CancelledError("end of test"));
 }
 
