@@ -1,0 +1,32 @@
+// The files of a run directory that the report is made from.
+#ifndef PENSTOCK_CLIENT_REPORT_RUN_FILES_H_
+#define PENSTOCK_CLIENT_REPORT_RUN_FILES_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/report/json_lines.h"
+#include "client/report/run_summary.h"
+#include "client/report/trace.h"
+
+namespace penstock::client::report {
+
+// What is missing in the directory is empty here.
+struct RunFiles {
+  std::string job_yaml;  // As it stands there.
+  std::optional<RunSummary> summary;
+  std::vector<StepMetrics> metrics;
+  std::vector<JobEvent> events;
+  std::vector<TracedStep> trace;
+};
+
+// Blocks for the reads. DataLoss naming file and line for a damaged file;
+// another code where one is there but cannot be read.
+absl::StatusOr<RunFiles> ReadRunFiles(const std::string& run_directory);
+
+}  // namespace penstock::client::report
+
+#endif  // PENSTOCK_CLIENT_REPORT_RUN_FILES_H_

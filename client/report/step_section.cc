@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/report/heatmap.h"
+#include "client/report/sections.h"
+#include "client/report/text.h"
+
+namespace penstock::client::report {
+namespace {
+
+constexpr int64_t kMostRows = 4096;
+
+const StepMetrics* MetricsOf(const RunFiles& files, int64_t step) {
+  for (const StepMetrics& metrics : files.metrics) {
+    if (metrics.step == step) return &metrics;
+  }
+  return nullptr;
+}
+
+std::string Figure(const std::string& name, const std::string& value,
+                   absl::string_view style) {
+  return absl::StrFormat(
+      "<div class=\"figure %s\"><span>%s</span><b>%s</b></div>\n", style, name,
+      value);
+}
+
+// The bubble of this step, of the job, of the plan and of the textbook.
+std::string Figures(const RunFiles& files, const PipelineFacts& facts,
+                    const StepMetrics* metrics) {
+  std::string out;
+  if (metrics != nullptr && metrics->bubble_rate.has_value()) {
+    out +=
+        Figure("bubble of this step", Percent(*metrics->bubble_rate), "strong");
+  }
+  if (files.summary.has_value()) {
+    const Prediction& bubble = files.summary->bubble_rate;
+    if (bubble.measured.has_value()) {
+      out += Figure("median of the job", Percent(*bubble.measured), "");
+    }
+    if (bubble.predicted.has_value()) {
+      out += Figure("plan predicted", Percent(*bubble.predicted), "");
+    }
+  }
+  if (facts.formula_bubble.has_value()) {
+    out += Figure(facts.formula, Percent(*facts.formula_bubble), "");
+  }
+  return out.empty()
+             ? out
+             : absl::StrCat("<div class=\"figures\">\n", out, "</div>\n");
+}
+
+std::vector<HeatmapRow> Rows(const RunFiles& files) {
+  std::vector<HeatmapRow> rows;
+  if (!files.summary.has_value()) return rows;
+  for (const RankSummary& rank : files.summary->stages) {
+    if (rank.rank < 0 || rank.rank >= kMostRows) continue;
+    if (rank.rank >= rows.size()) rows.resize(rank.rank + 1);
+    rows[rank.rank].detail = LayersText(rank.chunks);
+  }
+  return rows;
+}
+
+// Why it is this step.
+std::string Choice(const RunFiles& files, const TracedStep& step) {
+  if (files.trace.size() < 2) return "";
+  return absl::StrFormat(
+      "Of %d timed steps this is the one of median length%s. ",
+      files.trace.size(), IsWarmUp(step) ? "" : ", warm-up left out");
+}
+
+}  // namespace
+
+std::string StepSection(const RunFiles& files, const PipelineFacts& facts) {
+  if (facts.step == nullptr) {
+    return "<section class=\"card\">\n<h2>One step, rank by rank</h2>\n"
+           "<p class=\"note\">No step was timed command by command: trace.json "
+           "is not there or has none.</p>\n</section>\n";
+  }
+  const StepMetrics* metrics = MetricsOf(files, facts.step->step);
+  HeatmapOptions options{.rows = Rows(files)};
+  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
+    double first = facts.step->boxes.front().start;
+    for (const HeatmapBox& box : facts.step->boxes) {
+      first = std::min(first, box.start);
+    }
+    options.step_end = first + metrics->step_seconds;
+  }
+  std::string out = absl::StrFormat(
+      "<section class=\"card\">\n<div class=\"headline\"><div>"
+      "<h2>Step %s, rank by rank</h2>\n<p class=\"sub\">",
+      Count(facts.step->step));
+  if (!facts.schedule.empty()) {
+    absl::StrAppend(&out, "<b>", Escape(absl::AsciiStrToUpper(facts.schedule)),
+                    "</b> · ");
+  }
+  absl::StrAppendFormat(
+      &out, "K = %d %s · M = %d %s", facts.ranks,
+      facts.ranks == 1 ? "rank" : "ranks", facts.micro_batches,
+      facts.micro_batches == 1 ? "micro-batch" : "micro-batches");
+  if (facts.chunks > 1) {
+    absl::StrAppendFormat(&out, " · v = %d chunks a rank", facts.chunks);
+  }
+  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
+    absl::StrAppend(&out, " · ", Seconds(metrics->step_seconds));
+  }
+  absl::StrAppend(&out, "</p></div>\n", Figures(files, facts, metrics),
+                  "</div>\n<div class=\"scroll\">",
+                  HeatmapSvg(facts.step->boxes, options), "</div>\n");
+  absl::StrAppendFormat(
+      &out,
+      "<p class=\"note\">A box is one command on one micro-batch, whose number "
+      "it bears where there is room; darker is later, hatched is idle. %sRows "
+      "are put on one clock by the arrival of each rank's report, so they may "
+      "be off by the way of a message. Bubble = 1 − busiest rank's busy time / "
+      "step time, barrier "
+      "and apply included%s.</p>\n</section>\n",
+      Choice(files, *facts.step),
+      facts.formula_bubble.has_value()
+          ? "; the formula takes stages of equal length and nothing between "
+            "the commands"
+          : "");
+  return out;
+}
+
+}  // namespace penstock::client::report

@@ -1,0 +1,41 @@
+// trace.json: commands as they ran, in Chrome's trace format.
+#ifndef PENSTOCK_CLIENT_REPORT_TRACE_H_
+#define PENSTOCK_CLIENT_REPORT_TRACE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/report/heatmap.h"
+
+namespace penstock::client::report {
+
+// The commands of one step on all ranks; seconds.
+struct TracedStep {
+  int64_t step = 0;
+  std::vector<HeatmapBox> boxes;
+};
+
+// Steps in ascending order. A command is a complete event ("ph": "X") with
+// `step`, `stage` and `micro_batch` in its args; its rank is `tid`, its
+// operation args' `op`, else its category, else the only letter of F, B, I, W
+// in its name. Other events are passed over. DataLoss for damaged JSON, and for
+// a command whose members have the wrong type.
+absl::StatusOr<std::vector<TracedStep>> ParseTrace(absl::string_view text,
+                                                   absl::string_view file);
+
+// The step to show: of those with all their commands, without the first two of
+// the job where there are others, the one whose length is the median. Null
+// without steps. Points into `steps`.
+const TracedStep* SteadyStep(const std::vector<TracedStep>& steps);
+
+// One of the job's first two, which fill memory and caches.
+bool IsWarmUp(const TracedStep& step);
+
+// From the first command's start to the last one's end, in seconds.
+double SpanOf(const TracedStep& step);
+
+}  // namespace penstock::client::report
+
+#endif  // PENSTOCK_CLIENT_REPORT_TRACE_H_

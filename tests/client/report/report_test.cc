@@ -1,0 +1,257 @@
+#include "client/report/report.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/report/page.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/report/markup.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::client::report {
+namespace {
+
+using ::penstock::testing::StatusIs;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr absl::string_view kNames[] = {
+    "job.yaml", "summary.json", "metrics.jsonl", "events.jsonl", "trace.json"};
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+std::string FixtureFile(absl::string_view name) {
+  return Read(
+      absl::StrCat(std::getenv("PENSTOCK_TEST_DATA"), "/run_directory/", name));
+}
+
+// A run directory with the fixture's files.
+class ReportTest : public ::testing::Test {
+ protected:
+  ReportTest() {
+    for (const absl::string_view name : kNames) {
+      directory_.Write(name, FixtureFile(name));
+    }
+  }
+  std::string Html() const { return Read(directory_.Path("report.html")); }
+
+  const tests::fakes::TempDir directory_;
+};
+
+TEST_F(ReportTest, ShowsEverythingOfARun) {
+  ASSERT_OK(WriteReport(directory_.path()));
+  const std::string html = Html();
+  EXPECT_THAT(html, StartsWith("<!DOCTYPE html>"));
+  EXPECT_EQ(MarkupFault(html), "");
+  EXPECT_LT(html.size(), 100'000u);
+  // The heatmap comes first of all pictures.
+  EXPECT_LT(html.find("svg\" class=\"hm\""), html.find("class=\"chart\""));
+  EXPECT_EQ(CountOf(html, "</title></rect>"), 65);  // 64 commands, the barrier.
+  for (const char* part :
+       {"<b>1F1B</b> · K = 4 ranks · M = 8 micro-batches",
+        "bubble of this step", "plan predicted",
+        "(K−1)/(M+K−1)</span><b>27.3 %</b>", "rank 0: embedding, blocks 0–1",
+        "barrier + apply", "<h2>Loss</h2>", ">validation 1.7",
+        "<h3>Gradient norm", "<h3>Speed", "<h2>Predicted and measured</h2>",
+        "<h2>Stages and their memory</h2>",
+        "title=\"the same to the byte\">exact</td>", "<h2>Events</h2>",
+        "cpu/avx2/1/6f2b9c04", "4 × cpu", "gpt2, 8 layers, width 256",
+        "job.yaml with every value"}) {
+    EXPECT_THAT(html, HasSubstr(part));
+  }
+  EXPECT_THAT(html, Not(HasSubstr("What went wrong")));
+  EXPECT_FALSE(std::filesystem::exists(directory_.Path("report.html.tmp")));
+}
+
+TEST_F(ReportTest, LoadsNothingAndRunsNothing) {
+  ASSERT_OK(WriteReport(directory_.path()));
+  const std::string html = Html();
+  EXPECT_THAT(html, HasSubstr("default-src 'none'"));
+  for (const char* part : {"<script", "<link", "<img", "<iframe", "@import",
+                           "src=", "href=", "onload", "javascript:"}) {
+    EXPECT_THAT(html, Not(HasSubstr(part)));
+  }
+  // The only address is the name of SVG's vocabulary.
+  EXPECT_EQ(CountOf(html, "://"), CountOf(html, "http://www.w3.org/2000/svg"));
+}
+
+TEST_F(ReportTest, AReportIsReplaced) {
+  directory_.Write("report.html", "old");
+  ASSERT_OK(WriteReport(directory_.path()));
+  EXPECT_THAT(Html(), StartsWith("<!DOCTYPE html>"));
+}
+
+TEST_F(ReportTest, EachFileMayBeMissing) {
+  for (const absl::string_view name : kNames) {
+    SCOPED_TRACE(name);
+    std::filesystem::remove(directory_.Path(name));
+    ASSERT_OK(WriteReport(directory_.path()));
+    EXPECT_EQ(MarkupFault(Html()), "");
+    directory_.Write(name, FixtureFile(name));
+  }
+}
+
+TEST(EmptyReportTest, AJobWithoutAnyFileSaysSo) {
+  const tests::fakes::TempDir directory;
+  ASSERT_OK(WriteReport(directory.path()));
+  const std::string html = Read(directory.Path("report.html"));
+  EXPECT_THAT(html, HasSubstr("There is no summary.json here"));
+  EXPECT_THAT(html, HasSubstr("No step was timed"));
+  EXPECT_EQ(MarkupFault(html), "");
+}
+
+TEST(EmptyReportTest, WithoutTheFolderItIsNotFound) {
+  const tests::fakes::TempDir directory;
+  EXPECT_THAT(WriteReport(directory.Path("nowhere")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot write")));
+}
+
+TEST_F(ReportTest, ADamagedFileIsNamedAndNothingIsWritten) {
+  directory_.Write("metrics.jsonl",
+                   FixtureFile("metrics.jsonl").substr(0, 1000));
+  EXPECT_THAT(WriteReport(directory_.path()),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr(absl::StrCat(directory_.Path("metrics.jsonl"),
+                                              ":4:"))));
+  EXPECT_FALSE(std::filesystem::exists(directory_.Path("report.html")));
+}
+
+TEST_F(ReportTest, AnyDamageIsAnErrorOrAWellFormedPage) {
+  std::mt19937 random(7);
+  int refused = 0, drawn = 0;
+  for (int round = 0; round < 150; ++round) {
+    const absl::string_view name = kNames[round % 5];
+    std::string bytes = FixtureFile(name);
+    for (int flips = 0; flips < 3; ++flips) {
+      const char junk[] = "<>\"&0-9e[]{},:nX\n\x01";
+      bytes[random() % bytes.size()] = junk[random() % (sizeof(junk) - 1)];
+    }
+    if (round % 3 == 0) bytes.resize(random() % bytes.size());
+    directory_.Write(name, bytes);
+    const absl::Status status = WriteReport(directory_.path());
+    if (status.ok()) {
+      EXPECT_EQ(MarkupFault(Html()), "") << "round " << round;
+      ++drawn;
+    } else {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
+                                   HasSubstr(directory_.Path(name))));
+      ++refused;
+    }
+    directory_.Write(name, FixtureFile(name));
+  }
+  EXPECT_GT(refused, 30);
+  EXPECT_GT(drawn, 30);
+}
+
+TEST_F(ReportTest, EveryTextOfTheFilesIsEscaped) {
+  // Every text value becomes hostile.
+  const std::string hostile = "</pre></title><script>alert(1)</script>\\\"'&";
+  for (const absl::string_view name : {"summary.json", "events.jsonl"}) {
+    std::string text = FixtureFile(name);
+    const absl::string_view mark = name == "summary.json" ? "\": \"" : "\":\"";
+    directory_.Write(
+        name, absl::StrReplaceAll(text, {{mark, absl::StrCat(mark, hostile)}}));
+  }
+  directory_.Write("job.yaml",
+                   absl::StrReplaceAll(FixtureFile("job.yaml"),
+                                       {{": ", ": </pre><script>\"'&"}}));
+  ASSERT_OK(WriteReport(directory_.path()));
+  const std::string html = Html();
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_EQ(CountOf(html, "</pre>"), 1);
+  EXPECT_EQ(MarkupFault(html), "");
+  EXPECT_GT(CountOf(html, "&lt;script&gt;"), 20);
+}
+
+TEST_F(ReportTest, TheFirstCauseComesBeforeItsConsequences) {
+  directory_.Write(
+      "summary.json",
+      "{\"name\":\"j\",\"state\":\"FAILED\",\"reason\":\"STAGE_LOST\","
+      "\"cause\":{\"stage\":\"stage-2\",\"message\":\"killed by signal 9\"}}");
+  directory_.Write(
+      "events.jsonl",
+      "{\"severity\":\"WARNING\",\"kind\":\"TRANSPORT_TIMEOUT\",\"message\":"
+      "\"edge reset\",\"consequence\":true}\n"
+      "{\"severity\":\"ERROR\",\"kind\":\"STAGE_EXITED\",\"message\":\"gone\"}"
+      "\n"
+      "{\"severity\":\"ERROR\",\"kind\":\"STAGE_LOST\",\"message\":\"lost\"}\n"
+      "{\"severity\":\"INFO\",\"kind\":\"STATE\",\"message\":\"x\"}\n");
+  ASSERT_OK(WriteReport(directory_.path()));
+  const std::string html = Html();
+  EXPECT_THAT(html, HasSubstr("<div class=\"banner bad\"><strong>STAGE_LOST"
+                              "</strong> on stage-2<div>killed by signal 9"));
+  const size_t cause = html.find("<b>STAGE_LOST</b> <em>first cause</em>");
+  const size_t other = html.find("<b>STAGE_EXITED</b>");
+  const size_t follows =
+      html.find("<b>TRANSPORT_TIMEOUT</b> <em>consequence</em>");
+  ASSERT_NE(follows, std::string::npos);
+  EXPECT_LT(cause, other);
+  EXPECT_LT(other, follows);
+  EXPECT_LT(follows, html.find("<h2>Events</h2>"));
+}
+
+TEST_F(ReportTest, MemoryThatWasNotAsPredictedSaysByHowMuch) {
+  directory_.Write("summary.json",
+                   "{\"stages\":[{\"rank\":0,\"peak_bytes\":{\"predicted\":100,"
+                   "\"measured\":110},\"peak_activation_bytes\":{\"predicted\":"
+                   "50,\"measured\":50}}]}");
+  ASSERT_OK(WriteReport(directory_.path()));
+  EXPECT_THAT(Html(), HasSubstr("title=\"10 bytes\">+10.00 %</td>"));
+  EXPECT_EQ(CountOf(Html(), ">exact</td>"), 1);
+}
+
+TEST_F(ReportTest, SkippedAndNonfiniteStepsAreMarked) {
+  directory_.Write(
+      "metrics.jsonl",
+      "{\"step\":1,\"loss\":3}\n"
+      "{\"step\":2,\"loss\":null,\"nonfinite\":[\"loss\"],\"skipped\":true}\n"
+      "{\"step\":3,\"loss\":2}\n");
+  ASSERT_OK(WriteReport(directory_.path()));
+  EXPECT_THAT(Html(), HasSubstr("Red marks: 1 step skipped or with a value"));
+  EXPECT_EQ(CountOf(Html(), "class=\"mark\""), 1);
+}
+
+TEST(PageTest, StaysBelowAMegabyte) {
+  RunFiles files;
+  for (int step = 1; step <= 200'000; ++step) {
+    files.metrics.push_back({.step = step,
+                             .loss = 5.0 / step,
+                             .grad_norm = 1.0 + step % 7,
+                             .step_seconds = 0.1 + step % 3,
+                             .tokens_per_second = 100.0 + step % 11,
+                             .validation_loss = 2.0,
+                             .skipped = step % 2 == 0});
+    files.events.push_back({.severity = step % 2 == 0 ? "ERROR" : "INFO",
+                            .kind = "NOTE",
+                            .message = "m"});
+  }
+  TracedStep step{.step = 100};
+  files.summary = RunSummary{.name = "long"};
+  for (int rank = 0; rank < 64; ++rank) {
+    files.summary->stages.push_back({.rank = rank, .name = "a-long-name"});
+    for (int m = 0; m < 512; ++m) {
+      step.boxes.push_back({rank, 'F', rank, m, 2.0 * m, 2.0 * m + 1});
+      step.boxes.push_back({rank, 'B', rank, m, 2.0 * m + 1, 2.0 * m + 2});
+    }
+  }
+  files.trace = {step};
+  files.job_yaml = std::string(1 << 20, 'x');
+  const std::string html = Page(files);
+  EXPECT_LT(html.size(), 1'000'000u);
+  EXPECT_EQ(MarkupFault(html), "");
+}
+
+}  // namespace
+}  // namespace penstock::client::report

@@ -1,0 +1,245 @@
+#include "client/report/run_files.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/report/pipeline_facts.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::client::report {
+namespace {
+
+using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+
+std::string Fixture() {
+  return absl::StrCat(std::getenv("PENSTOCK_TEST_DATA"), "/run_directory");
+}
+
+std::string Command(int step, int rank, double start, double end) {
+  return absl::StrCat("{\"name\":\"0F0\",\"cat\":\"F\",\"ph\":\"X\",\"pid\":0,",
+                      "\"tid\":", rank, ",\"ts\":", start,
+                      ",\"dur\":", end - start, ",\"args\":{\"step\":", step,
+                      ",\"stage\":0,\"micro_batch\":0}}");
+}
+
+TEST(RunFilesTest, ReadsARunDirectory) {
+  ASSERT_OK_AND_ASSIGN(const RunFiles files, ReadRunFiles(Fixture()));
+  ASSERT_TRUE(files.summary.has_value());
+  EXPECT_EQ(files.summary->name, "shakespeare");
+  EXPECT_EQ(files.summary->state, "SUCCEEDED");
+  EXPECT_EQ(files.summary->stages.size(), 4u);
+  EXPECT_EQ(files.summary->stages[0].peak_in_flight, 4);
+  EXPECT_EQ(files.metrics.size(), 160u);
+  EXPECT_EQ(files.metrics[19].step, 20);
+  EXPECT_TRUE(files.metrics[19].validation_loss.has_value());
+  EXPECT_FALSE(files.metrics[18].validation_loss.has_value());
+  EXPECT_EQ(files.events.size(), 5u);
+  ASSERT_EQ(files.trace.size(), 8u);
+  EXPECT_EQ(files.trace[0].boxes.size(), 64u);
+}
+
+TEST(RunFilesTest, WhatIsMissingIsEmpty) {
+  const tests::fakes::TempDir directory;
+  ASSERT_OK_AND_ASSIGN(const RunFiles files, ReadRunFiles(directory.path()));
+  EXPECT_FALSE(files.summary.has_value());
+  EXPECT_THAT(files.metrics, IsEmpty());
+  EXPECT_THAT(files.events, IsEmpty());
+  EXPECT_THAT(files.trace, IsEmpty());
+  EXPECT_EQ(files.job_yaml, "");
+}
+
+TEST(RunFilesTest, EmptyLinesFilesAreEmpty) {
+  const tests::fakes::TempDir directory;
+  directory.Write("metrics.jsonl", "");
+  directory.Write("events.jsonl", "\n");
+  ASSERT_OK_AND_ASSIGN(const RunFiles files, ReadRunFiles(directory.path()));
+  EXPECT_THAT(files.metrics, IsEmpty());
+  EXPECT_THAT(files.events, IsEmpty());
+}
+
+TEST(RunSummaryTest, ADamagedFileNamesLineAndColumn) {
+  EXPECT_THAT(ParseRunSummary("{\n  \"name\": \"a\",\n  \"id\" 1\n}", "S"),
+              StatusIs(kDataLoss, HasSubstr("S:3:8: not valid JSON")));
+  EXPECT_THAT(ParseRunSummary("{\n  \"name\": \"a\"", "S"),
+              StatusIs(kDataLoss, HasSubstr("ends too early")));
+  EXPECT_THAT(ParseRunSummary("", "S"),
+              StatusIs(kDataLoss, HasSubstr("S:1:1: the JSON ends too early")));
+  EXPECT_THAT(ParseRunSummary("{\"name\": \"\xff\"}", "S"),
+              StatusIs(kDataLoss, HasSubstr("S:1:")));
+}
+
+TEST(RunSummaryTest, AWrongTypeNamesTheMember) {
+  EXPECT_THAT(ParseRunSummary("[]", "S"),
+              StatusIs(kDataLoss, HasSubstr("S: not an object")));
+  EXPECT_THAT(ParseRunSummary("{\"steps\": \"many\"}", "S"),
+              StatusIs(kDataLoss, HasSubstr("`steps` is not an integer")));
+  EXPECT_THAT(
+      ParseRunSummary("{\"stages\": [{}, {\"peak_bytes\": {\"measured\": "
+                      "true}}]}",
+                      "S"),
+      StatusIs(kDataLoss, HasSubstr("S: stages[1]: peak_bytes: `measured` is "
+                                    "not a number")));
+  EXPECT_THAT(
+      ParseRunSummary("{\"stages\": [{\"chunks\": [{\"blocks\": [1]}]}]}", "S"),
+      StatusIs(kDataLoss, HasSubstr("chunks[0]: `blocks`")));
+}
+
+TEST(RunSummaryTest, NullsAreNothing) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunSummary summary,
+      ParseRunSummary("{\"name\": \"a\", \"reason\": null, \"final_loss\": "
+                      "null, \"bubble_rate\": {\"measured\": null}, "
+                      "\"stages\": []}",
+                      "S"));
+  EXPECT_EQ(summary.reason, "");
+  EXPECT_FALSE(summary.final_loss.has_value());
+  EXPECT_FALSE(summary.bubble_rate.measured.has_value());
+}
+
+TEST(RunSummaryTest, LayersAreNamedShortly) {
+  EXPECT_EQ(LayersText({{0, 0, 2, true, false}}), "embedding, blocks 0–1");
+  EXPECT_EQ(LayersText({{3, 6, 7, false, true}}), "block 6, head");
+  EXPECT_EQ(LayersText({{0, 0, 0, true, false}}), "embedding");
+  EXPECT_EQ(LayersText({{0, 0, 1, true, false}, {4, 4, 5, false, false}}),
+            "embedding, block 0, block 4");
+  EXPECT_EQ(LayersText({}), "nothing");
+}
+
+TEST(MetricsTest, NamesTheDamagedLine) {
+  EXPECT_THAT(ParseMetrics("{\"step\":1}\n\n{\"step\":2,\n", "M"),
+              StatusIs(kDataLoss, HasSubstr("M:3:")));
+  EXPECT_THAT(ParseMetrics("{\"step\":1}\n{\"step\":2,\"loss\":\"x\"}\n", "M"),
+              StatusIs(kDataLoss, HasSubstr("M:2: `loss` is not a number")));
+  EXPECT_THAT(ParseMetrics("{\"loss\":1}\n", "M"),
+              StatusIs(kDataLoss, HasSubstr("M:1: `step` is missing")));
+  EXPECT_THAT(ParseMetrics("{\"step\":2}\n{\"step\":2}\n", "M"),
+              StatusIs(kDataLoss, HasSubstr("M:2: step 2 after step 2")));
+}
+
+TEST(MetricsTest, NullsAreNotFinite) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto metrics,
+      ParseMetrics("{\"step\":1,\"loss\":null,\"nonfinite\":[\"loss\"],"
+                   "\"skipped\":true,\"grad_norm\":0.5}\n",
+                   "M"));
+  ASSERT_THAT(metrics, SizeIs(1));
+  EXPECT_TRUE(std::isnan(metrics[0].loss));
+  EXPECT_TRUE(metrics[0].nonfinite);
+  EXPECT_TRUE(metrics[0].skipped);
+  EXPECT_EQ(metrics[0].grad_norm, 0.5);
+}
+
+TEST(EventsTest, NamesTheDamagedLine) {
+  EXPECT_THAT(ParseEvents("{\"kind\":\"A\"}\n{\"kind\":7}\n", "E"),
+              StatusIs(kDataLoss, HasSubstr("E:2: `kind` is not text")));
+}
+
+TEST(TraceTest, TakesOperationsFromArgsCategoryOrName) {
+  const std::string args = "\"args\":{\"step\":1,\"stage\":0,\"micro_batch\":2";
+  const std::string place = "\"ph\":\"X\",\"tid\":1,\"ts\":5,\"dur\":2,";
+  ASSERT_OK_AND_ASSIGN(
+      const auto steps,
+      ParseTrace(absl::StrCat("[{\"name\":\"B\",", place, args,
+                              ",\"op\":\"I\"}", "},{\"cat\":\"W\",", place,
+                              args, "}},{\"name\":\"F 3\",", place, args,
+                              "}},{\"name\":\"?\",", place, args, "}}]"),
+                 "T"));
+  ASSERT_THAT(steps, SizeIs(1));
+  std::string ops;
+  for (const HeatmapBox& box : steps[0].boxes) ops.push_back(box.op);
+  EXPECT_EQ(ops, "IWF?");
+  EXPECT_EQ(steps[0].boxes[0].rank, 1);
+  EXPECT_EQ(steps[0].boxes[0].micro_batch, 2);
+  EXPECT_DOUBLE_EQ(steps[0].boxes[0].start, 5e-6);
+  EXPECT_DOUBLE_EQ(steps[0].boxes[0].end, 7e-6);
+}
+
+TEST(TraceTest, PassesOverOtherEvents) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto steps,
+      ParseTrace("{\"traceEvents\":[{\"ph\":\"M\",\"tid\":\"x\"},{\"ph\":\"X\","
+                 "\"name\":\"gc\"},{\"ph\":\"X\",\"args\":{\"step\":1}}]}",
+                 "T"));
+  EXPECT_THAT(steps, IsEmpty());
+}
+
+TEST(TraceTest, NamesTheDamagedEvent) {
+  EXPECT_THAT(ParseTrace("{\"traceEvents\":[\n{\"ph\":]}", "T"),
+              StatusIs(kDataLoss, HasSubstr("T:2:7")));
+  EXPECT_THAT(ParseTrace("{\"traceEvents\":[7]}", "T"),
+              StatusIs(kDataLoss, AllOf(HasSubstr("T: traceEvents[0]"),
+                                        HasSubstr("not an object"))));
+  EXPECT_THAT(
+      ParseTrace("[{\"ph\":\"X\",\"tid\":0,\"dur\":1,\"args\":{\"step\":1,"
+                 "\"stage\":0,\"micro_batch\":0}}]",
+                 "T"),
+      StatusIs(kDataLoss, HasSubstr("a command without `ts`")));
+}
+
+TEST(SteadyStepTest, IsTheMedianWithoutWarmUpAndTornSteps) {
+  std::string events;
+  const auto add = [&](int step, double length, int commands) {
+    for (int i = 0; i < commands; ++i) {
+      absl::StrAppend(&events, events.empty() ? "" : ",",
+                      Command(step, i, 0, length));
+    }
+  };
+  add(1, 30, 2);
+  add(2, 20, 2);
+  add(3, 9, 2);
+  add(7, 11, 2);
+  add(8, 10, 2);
+  add(9, 10.5, 1);  // A rank's report is missing.
+  ASSERT_OK_AND_ASSIGN(const auto steps,
+                       ParseTrace(absl::StrCat("[", events, "]"), "T"));
+  const TracedStep* steady = SteadyStep(steps);
+  ASSERT_NE(steady, nullptr);
+  EXPECT_EQ(steady->step, 8);
+  EXPECT_EQ(SteadyStep({}), nullptr);
+}
+
+TEST(SteadyStepTest, TakesWarmUpWhereThereIsNothingElse) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto steps,
+      ParseTrace(absl::StrCat("[", Command(1, 0, 0, 5), "]"), "T"));
+  ASSERT_NE(SteadyStep(steps), nullptr);
+  EXPECT_EQ(SteadyStep(steps)->step, 1);
+}
+
+TEST(PipelineFactsTest, PutsTheFilesTogether) {
+  ASSERT_OK_AND_ASSIGN(const RunFiles files, ReadRunFiles(Fixture()));
+  const PipelineFacts facts = FactsOf(files);
+  EXPECT_EQ(facts.schedule, "1f1b");
+  EXPECT_EQ(facts.ranks, 4);
+  EXPECT_EQ(facts.micro_batches, 8);
+  EXPECT_EQ(facts.chunks, 1);
+  ASSERT_TRUE(facts.formula_bubble.has_value());
+  EXPECT_DOUBLE_EQ(*facts.formula_bubble, 3.0 / 11);
+}
+
+TEST(PipelineFactsTest, WithoutATraceTakesJobYaml) {
+  RunFiles files;
+  files.job_yaml =
+      "batch:\n  global: 32\n  micro_batch: 2\npipeline:\n  stages: 4\n"
+      "  schedule: naive\nreplicas: 2\n";
+  const PipelineFacts facts = FactsOf(files);
+  EXPECT_EQ(facts.micro_batches, 8);
+  EXPECT_EQ(facts.ranks, 4);
+  EXPECT_DOUBLE_EQ(facts.formula_bubble.value_or(0), 0.75);
+  EXPECT_FALSE(FactsOf(RunFiles{}).formula_bubble.has_value());
+}
+
+}  // namespace
+}  // namespace penstock::client::report
