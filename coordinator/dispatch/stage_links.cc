@@ -40,7 +40,6 @@ void StageLinks::Send(absl::string_view stage, v1::CoordinatorMessage message,
   message.set_term(term_);
   message.set_epoch(link.epoch);
   message.set_seq(link.next_seq++);
-  ++link.counters.sent;
   Transmit(stage, message, actions);
   link.kept.push_back({.message = std::move(message), .answer = answer});
 }
@@ -117,7 +116,6 @@ void StageLinks::Resume(absl::string_view stage, const v1::Hello& hello,
     Acknowledge(stage, hello.acked_seq());
   }
   for (const Kept& kept : link.kept) {
-    ++link.counters.sent_again;
     Transmit(stage, kept.message, actions);
   }
 }
@@ -125,11 +123,6 @@ void StageLinks::Resume(absl::string_view stage, const v1::Hello& hello,
 int64_t StageLinks::epoch(absl::string_view stage) const {
   const auto it = links_.find(std::string(stage));
   return it == links_.end() ? 0 : it->second.epoch;
-}
-
-LinkCounters StageLinks::counters(absl::string_view stage) const {
-  const auto it = links_.find(std::string(stage));
-  return it == links_.end() ? LinkCounters{} : it->second.counters;
 }
 
 }  // namespace penstock::coordinator::dispatch

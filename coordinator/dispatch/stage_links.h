@@ -30,12 +30,6 @@ enum class Answer {
   kEndReport,
 };
 
-// Messages to and from one stage, per kind: for the bound of DESIGN 5.2.
-struct LinkCounters {
-  int64_t sent = 0;
-  int64_t sent_again = 0;
-};
-
 // Thread-compatible: confined to the core's loop. Sends to a stage without an
 // open session wait for its next Hello.
 class StageLinks {
@@ -76,7 +70,6 @@ class StageLinks {
               Actions& actions);
 
   int64_t epoch(absl::string_view stage) const;
-  LinkCounters counters(absl::string_view stage) const;
 
  private:
   struct Kept {
@@ -89,7 +82,6 @@ class StageLinks {
     int64_t next_seq = 1;
     std::deque<Kept> kept;
     std::optional<v1::CoordinatorMessage> abort;
-    LinkCounters counters;
   };
 
   void Transmit(absl::string_view stage, const v1::CoordinatorMessage& message,
