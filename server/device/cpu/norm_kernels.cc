@@ -102,21 +102,26 @@ void BackwardWeight(const LayerNormBackwardWeightArgs& args, int64_t first,
                     int64_t last) {
   const D d;
   const int64_t rows = args.x.rows(), width = args.x.columns();
-  const bool centred = args.mean.present();
   const bool add = args.accumulate == Accumulate::kAdd;
+  const float* mean = args.mean.present() ? args.mean.f32() : nullptr;
+  const float* rstd = args.rstd.f32();
+  const float* x = args.x.f32();
+  const float* dy = args.dy.f32();
+  float* dgain = args.dgain.f32();
+  float* dbias = mean != nullptr ? args.dbias.f32() : nullptr;
   for (int64_t c = first; c < last; c += kLanes) {
-    V gain = add ? LoadAt(args.dgain.f32(), c, last) : hn::Zero(d);
-    V bias = add && centred ? LoadAt(args.dbias.f32(), c, last) : hn::Zero(d);
+    V gain = add ? LoadAt(dgain, c, last) : hn::Zero(d);
+    V bias = add && dbias != nullptr ? LoadAt(dbias, c, last) : hn::Zero(d);
     for (int64_t r = 0; r < rows; ++r) {
-      const V mean = hn::Set(d, centred ? args.mean.f32()[r] : 0.0f);
-      const V rstd = hn::Set(d, args.rstd.f32()[r]);
-      const V dy = LoadAt(args.dy.f32() + r * width, c, last);
-      const V x = LoadAt(args.x.f32() + r * width, c, last);
-      gain = hn::MulAdd(dy, hn::Mul(hn::Sub(x, mean), rstd), gain);
-      bias = hn::Add(bias, dy);
+      const V centre = hn::Set(d, mean != nullptr ? mean[r] : 0.0f);
+      const V grad = LoadAt(dy + r * width, c, last);
+      const V value = LoadAt(x + r * width, c, last);
+      const V n = hn::Mul(hn::Sub(value, centre), hn::Set(d, rstd[r]));
+      gain = hn::MulAdd(grad, n, gain);
+      bias = hn::Add(bias, grad);
     }
-    StoreAt(gain, args.dgain.f32(), c, last);
-    if (centred) StoreAt(bias, args.dbias.f32(), c, last);
+    StoreAt(gain, dgain, c, last);
+    if (dbias != nullptr) StoreAt(bias, dbias, c, last);
   }
 }
 

@@ -32,18 +32,22 @@ void AdamwKernel(const AdamwArgs& args, int64_t first, int64_t last) {
   const V beta1 = hn::Set(d, args.beta1), rest1 = hn::Set(d, 1 - args.beta1);
   const V beta2 = hn::Set(d, args.beta2), rest2 = hn::Set(d, 1 - args.beta2);
   const float* gradient = args.gradient.f32();
+  const float* weight = args.weight.f32();
+  const float* moment1 = args.moment1.f32();
+  const float* moment2 = args.moment2.f32();
+  float* next_weight = args.next_weight.f32();
+  float* next_moment1 = args.next_moment1.f32();
+  float* next_moment2 = args.next_moment2.f32();
   for (int64_t i = first; i < last; i += kLanes) {
     const V g = hn::Mul(LoadAt(gradient, i, last), grad_scale);
-    const V m = hn::MulAdd(beta1, LoadAt(args.moment1.f32(), i, last),
-                           hn::Mul(rest1, g));
-    const V v = hn::MulAdd(beta2, LoadAt(args.moment2.f32(), i, last),
+    const V m = hn::MulAdd(beta1, LoadAt(moment1, i, last), hn::Mul(rest1, g));
+    const V v = hn::MulAdd(beta2, LoadAt(moment2, i, last),
                            hn::Mul(rest2, hn::Mul(g, g)));
     const V root = hn::Add(hn::Sqrt(hn::Mul(v, inverse2)), epsilon);
-    const V w = hn::Mul(LoadAt(args.weight.f32(), i, last), keep);
-    StoreAt(hn::Sub(w, hn::Div(hn::Mul(step, m), root)), args.next_weight.f32(),
-            i, last);
-    StoreAt(m, args.next_moment1.f32(), i, last);
-    StoreAt(v, args.next_moment2.f32(), i, last);
+    const V w = hn::Mul(LoadAt(weight, i, last), keep);
+    StoreAt(hn::Sub(w, hn::Div(hn::Mul(step, m), root)), next_weight, i, last);
+    StoreAt(m, next_moment1, i, last);
+    StoreAt(v, next_moment2, i, last);
   }
 }
 
@@ -53,14 +57,20 @@ void SgdKernel(const SgdArgs& args, int64_t first, int64_t last) {
   const V grad_scale = hn::Set(d, args.scalars.f32()[kGradScale]);
   const V keep = hn::Set(d, 1 - lr * args.weight_decay);
   const V step = hn::Set(d, lr), momentum = hn::Set(d, args.momentum);
+  const bool has_velocity = args.momentum != 0;
+  const float* gradient = args.gradient.f32();
+  const float* weight = args.weight.f32();
+  const float* velocity = has_velocity ? args.velocity.f32() : nullptr;
+  float* next_weight = args.next_weight.f32();
+  float* next_velocity = has_velocity ? args.next_velocity.f32() : nullptr;
   for (int64_t i = first; i < last; i += kLanes) {
-    V u = hn::Mul(LoadAt(args.gradient.f32(), i, last), grad_scale);
-    if (args.momentum != 0) {
-      u = hn::MulAdd(momentum, LoadAt(args.velocity.f32(), i, last), u);
-      StoreAt(u, args.next_velocity.f32(), i, last);
+    V u = hn::Mul(LoadAt(gradient, i, last), grad_scale);
+    if (has_velocity) {
+      u = hn::MulAdd(momentum, LoadAt(velocity, i, last), u);
+      StoreAt(u, next_velocity, i, last);
     }
-    const V w = hn::Mul(LoadAt(args.weight.f32(), i, last), keep);
-    StoreAt(hn::NegMulAdd(step, u, w), args.next_weight.f32(), i, last);
+    const V w = hn::Mul(LoadAt(weight, i, last), keep);
+    StoreAt(hn::NegMulAdd(step, u, w), next_weight, i, last);
   }
 }
 

@@ -28,8 +28,8 @@ std::vector<AttentionCase> Cases() {
       {MakeShape(0, 5, 2, 2, 4)},        {MakeShape(1, 1, 1, 1, 1)},
       {MakeShape(2, 7, 3, 3, 5)},        {MakeShape(1, 13, 6, 2, 8), 0, false},
       {MakeShape(2, 33, 4, 1, 16)},      {MakeShape(1, 64, 2, 2, 64)},
-      {MakeShape(1, 130, 2, 1, 20)},     {MakeShape(2, 19, 4, 2, 6), 0.3f},
-      {MakeShape(1, 67, 2, 2, 32), 0.5f}};
+      {MakeShape(1, 130, 2, 1, 20)},     {MakeShape(1, 301, 1, 1, 8)},
+      {MakeShape(2, 19, 4, 2, 6), 0.3f}, {MakeShape(1, 67, 2, 2, 32), 0.5f}};
 }
 
 constexpr uint64_t kSeed = 0x1234567890ABCDEFu;

@@ -9,10 +9,10 @@ struct Size {
 };
 // Empty, smallest, prime, at and around the blocks that backends use, and
 // leading dimensions that are multiples of 1024.
-constexpr Size kSizes[] = {{0, 3, 5},      {1, 1, 1},      {7, 13, 11},
-                           {5, 64, 48},    {33, 17, 129},  {64, 96, 80},
-                           {130, 257, 67}, {256, 128, 64}, {61, 300, 96},
-                           {3, 1024, 100}, {200, 31, 1024}};
+constexpr Size kSizes[] = {{0, 3, 5},      {1, 1, 1},       {7, 13, 11},
+                           {5, 64, 48},    {33, 17, 129},   {64, 96, 80},
+                           {130, 257, 67}, {256, 128, 64},  {61, 300, 96},
+                           {3, 1024, 100}, {200, 31, 1024}, {601, 20, 33}};
 constexpr WeightLayout kLayouts[] = {WeightLayout::kInOut,
                                      WeightLayout::kOutIn};
 constexpr double kTolerance = 3e-6;
