@@ -333,7 +333,10 @@ TEST_F(ModelFolderTest, WritingIntoAMissingFolderNamesThePath) {
 
 TEST(SafetensorsWriterTest, DataBeginAtAMultipleOfEight) {
   for (const char* name : {"a", "ab", "abc", "abcd", "abcde", "abcdefgh"}) {
-    EXPECT_EQ(FormatSafetensorsHeader({{{name, {1}}}}).size() % 8, 0) << name;
+    const WrittenTensor tensor{.name = name, .shape = {1}};
+    EXPECT_EQ(
+        FormatSafetensorsHeader(absl::MakeConstSpan(&tensor, 1)).size() % 8, 0)
+        << name;
   }
 }
 

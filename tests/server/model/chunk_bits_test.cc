@@ -1,15 +1,17 @@
 // A model gives the same bits however it is cut, whichever rank has the chunks,
-// with whole or split backward, and with or without recompute.
+// with whole or split backward, with or without recompute, on `reference` and
+// on `cpu`, there also with two threads.
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/device/reference/factory.h"
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/model/parity_case.h"
 #include "tests/server/model/sequential_pipeline.h"
+#include "tests/server/model/test_devices.h"
 
 namespace penstock::testing {
 namespace {
@@ -29,8 +31,7 @@ struct Trace {
 class ChunkBitsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(device_,
-                         server::device::reference::CreateReferenceDevice());
+    ASSERT_OK_AND_ASSIGN(device_, CreateTestDevice("reference"));
   }
 
   void Train(const Options& options, const ParityCase& parity, int steps,
@@ -60,10 +61,13 @@ ParityCase ReadCase(const std::string& name) {
 }
 
 class EveryCaseTest : public ChunkBitsTest,
-                      public ::testing::WithParamInterface<std::string> {};
+                      public ::testing::WithParamInterface<
+                          std::tuple<std::string, std::string>> {};
 
 TEST_P(EveryCaseTest, GivesTheSameBitsForEveryCutSplitAndRecompute) {
-  ParityCase parity = ReadCase(GetParam());
+  const auto& [device_name, case_name] = GetParam();
+  ASSERT_OK_AND_ASSIGN(device_, CreateTestDevice(device_name));
+  ParityCase parity = ReadCase(case_name);
   parity.model.dropout = 0.1;
   parity.sequences_per_step = 4;  // Two micro-batches: enough for the order.
   constexpr int kSteps = 2;
@@ -97,11 +101,19 @@ TEST_P(EveryCaseTest, GivesTheSameBitsForEveryCutSplitAndRecompute) {
   expect_same("recompute");
   options.rank_per_chunk = false;
   expect_same("three chunks of one rank");
+  if (device_name == "reference") return;
+  ASSERT_OK_AND_ASSIGN(device_, CreateTestDevice("cpu2"));
+  expect_same("two threads");
 }
 
-INSTANTIATE_TEST_SUITE_P(AllCases, EveryCaseTest,
-                         ::testing::ValuesIn(ParityCaseNames()),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(
+    AllCases, EveryCaseTest,
+    ::testing::Combine(::testing::Values("reference", "cpu"),
+                       ::testing::ValuesIn(ParityCaseNames())),
+    [](const auto& info) {
+      return absl::StrCat(std::get<0>(info.param), "_",
+                          std::get<1>(info.param));
+    });
 
 TEST_F(ChunkBitsTest, SplitBackwardWithoutDropoutGivesTheSameBits) {
   const ParityCase parity = ReadCase("gpt2_untied_odd");
