@@ -261,7 +261,7 @@ absl::StatusOr<std::vector<Pipeline::Step>> Pipeline::Train(
     ++step_;
     steps.push_back(std::move(step));
   }
-  while (acks[end] < ranks()) {
+  while (count > 0 && acks[end] < ranks()) {
     ASSIGN_OR_RETURN(const RankEvent event, Next());
     ++acks[std::get<v1::ApplyAck>(event.body).step()];
   }
