@@ -195,17 +195,20 @@ std::vector<std::byte> Harness::Image(const Block& block) {
 
 void Harness::CheckGuards(const Block& block,
                           const std::vector<std::byte>& image) {
-  std::vector<bool> guard(image.size(), true);
-  for (int64_t r = 0; r < block.tensor.rows(); ++r) {
-    std::fill_n(guard.begin() + block.RowBegin(r), block.RowBytes(), false);
-  }
-  for (size_t i = 0; i < image.size(); ++i) {
-    if (guard[i] && image[i] != kGuard) {
-      ADD_FAILURE() << "byte " << static_cast<int64_t>(i) - kGuardBytes
-                    << " of a tensor of " << block.tensor.shape().ToString()
+  // Before, between and behind the rows.
+  int64_t at = 0;
+  for (int64_t r = 0; r <= block.tensor.rows(); ++r) {
+    const bool last = r == block.tensor.rows();
+    const int64_t end =
+        last ? static_cast<int64_t>(image.size()) : block.RowBegin(r);
+    for (; at < end; ++at) {
+      if (image[at] == kGuard) continue;
+      ADD_FAILURE() << "byte " << at - kGuardBytes << " of a tensor of "
+                    << block.tensor.shape().ToString()
                     << ", outside its rows, was written";
       return;
     }
+    if (!last) at = block.RowBegin(r) + block.RowBytes();
   }
 }
 

@@ -8,7 +8,7 @@
 #include <dnnl.h>
 #include <immintrin.h>
 
-#include <cmath>
+#include <optional>
 #include <random>
 
 #include "absl/time/time.h"
@@ -23,8 +23,8 @@ namespace {
 // The device, and f32 tensors of random values.
 class Bench {
  public:
-  Bench() {
-    auto device = cpu::CreateCpuDevice({.threads = 1});
+  explicit Bench(std::optional<cpu::Isa> isa = std::nullopt) {
+    auto device = cpu::CreateCpuDevice({.threads = 1, .max_isa = isa});
     CHECK_OK(device.status());
     device_ = *std::move(device);
     auto stream = device_->CreateStream("bench");
@@ -120,8 +120,8 @@ double ProductFlops(const benchmark::State& state) {
   return 2.0 * state.range(0) * state.range(1) * state.range(2);
 }
 
-void LinearForward(benchmark::State& state) {
-  Bench b;
+void LinearForwardOn(benchmark::State& state, std::optional<cpu::Isa> isa) {
+  Bench b(isa);
   const int64_t rows = state.range(0), in = state.range(1);
   const int64_t out = state.range(2);
   const LinearForwardArgs args = {.x = b.Random(Shape({rows, in})),
@@ -131,7 +131,11 @@ void LinearForward(benchmark::State& state) {
   for (auto _ : state) b.ops().LinearForward(b.stream(), args);
   Flops(state, ProductFlops(state));
 }
-BENCHMARK(LinearForward)->Apply(Products);
+BENCHMARK_CAPTURE(LinearForwardOn, best, std::nullopt)->Apply(Products);
+BENCHMARK_CAPTURE(LinearForwardOn, avx2, cpu::Isa::kAvx2)
+    ->Args({512, 512, 2048});
+BENCHMARK_CAPTURE(LinearForwardOn, sse4, cpu::Isa::kSse4)
+    ->Args({512, 512, 2048});
 
 void LinearBackwardInput(benchmark::State& state) {
   Bench b;
