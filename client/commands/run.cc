@@ -23,6 +23,7 @@
 #include "client/json_output.h"
 #include "client/local_cluster.h"
 #include "client/progress.h"
+#include "client/report/report.h"
 #include "client/run_directory.h"
 #include "client/summary_table.h"
 #include "common/process/signals.h"
@@ -249,7 +250,7 @@ class Run {
     return code;
   }
 
-  // The coordinator's log joins the results.
+  // The coordinator's log and the report join the results.
   void KeepOrRemove() {
     const auto complain = [](const absl::Status& status) {
       if (status.ok()) return;
@@ -258,6 +259,7 @@ class Run {
     };
     complain(cluster_->SaveCoordinatorLog(
         (fs::path(directory_->logs()) / "coordinator.log").string()));
+    complain(report::WriteReport(directory_->path()));
   }
 
   void PrintSummary() {
@@ -270,7 +272,8 @@ class Run {
     if (summary.is_object()) {
       std::printf("%s\n", SummaryTable(summary).c_str());
     }
-    std::printf("results: %s\n", directory_->path().c_str());
+    std::printf("report: %s\n",
+                (fs::path(directory_->path()) / "report.html").c_str());
   }
 
   const Flags& flags_;

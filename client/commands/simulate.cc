@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "client/commands/command.h"
 #include "client/commands/output_format.h"
+#include "client/report/heatmap.h"
 #include "client/text_table.h"
 
 namespace penstock::client::commands {
@@ -73,6 +75,44 @@ std::string Table(const v1::SimulateScheduleResponse& response) {
       edges.size() > 1 ? FormatTable(edges) : "");
 }
 
+char Letter(v1::Op op) {
+  switch (op) {
+    case v1::OP_FORWARD:
+      return 'F';
+    case v1::OP_BACKWARD:
+      return 'B';
+    case v1::OP_BACKWARD_INPUT:
+      return 'I';
+    default:
+      return 'W';
+  }
+}
+
+std::string Svg(const SimulateFlags& flags,
+                const v1::SimulateScheduleResponse& response) {
+  std::vector<report::HeatmapBox> boxes;
+  for (int rank = 0; rank < response.ranks_size(); ++rank) {
+    for (const v1::SimulatedCommand& command :
+         response.ranks(rank).commands()) {
+      boxes.push_back({.rank = rank,
+                       .op = Letter(command.op()),
+                       .stage = command.stage(),
+                       .micro_batch = command.micro_batch(),
+                       .start = command.start(),
+                       .end = command.end()});
+    }
+  }
+  return report::HeatmapSvg(
+      std::move(boxes),
+      {.title = absl::StrFormat("%s, K = %d, M = %d", flags.schedule,
+                                flags.stages, flags.micro_batches),
+       .subtitle =
+           absl::StrFormat("makespan %g, bubble rate %.2f %%",
+                           response.makespan(), 100 * response.bubble_rate()),
+       .unit = report::HeatmapOptions::Unit::kAbstract,
+       .frame = report::HeatmapOptions::Frame::kFile});
+}
+
 int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
   v1::SimulateScheduleRequest request;
   request.set_schedule(flags.schedule);
@@ -92,6 +132,7 @@ int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
   if (!response.ok()) return Fail(response.status());
   const std::string out = flags.format == "json"  ? Json(*response)
                           : flags.format == "csv" ? response->csv()
+                          : flags.format == "svg" ? Svg(flags, *response)
                                                   : Table(*response);
   std::fputs(out.c_str(), stdout);
   return 0;
@@ -145,7 +186,7 @@ void AddSimulate(CLI::App& app, const Environment& environment,
   command->add_option("--transfer", flags->transfer, "Time of a message");
   command->add_option("--memory-limit", flags->memory_limit,
                       "A rank's limit, in activations of a whole stage");
-  AddOutputFlag(*command, flags->format, {"table", "json", "csv"});
+  AddOutputFlag(*command, flags->format, {"table", "json", "csv", "svg"});
   command->callback([flags, &environment, &chosen] {
     chosen = [flags, &environment] { return RunSimulate(*flags, environment); };
   });

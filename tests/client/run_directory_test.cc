@@ -1,0 +1,74 @@
+#include "client/run_directory.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::client {
+namespace {
+
+namespace fs = std::filesystem;
+using ::penstock::testing::IsOk;
+using ::penstock::testing::StatusIs;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+TEST(RunDirectoryTest, AbsentOrEmptyIsTakenAndRemovedWithoutATrace) {
+  tests::fakes::TempDir dir;
+  const std::string absent = dir.Path("new");
+  ASSERT_OK_AND_ASSIGN(RunDirectory made, RunDirectory::Create(absent));
+  EXPECT_TRUE(fs::is_directory(made.logs()));
+  std::ofstream(made.path() + "/job.yaml") << "x";
+  made.Remove();
+  EXPECT_FALSE(fs::exists(absent));
+
+  const std::string empty = dir.Path("empty");
+  fs::create_directory(empty);
+  ASSERT_OK_AND_ASSIGN(RunDirectory reused, RunDirectory::Create(empty));
+  reused.Remove();
+  EXPECT_TRUE(fs::is_empty(empty));  // The user's folder stays, empty.
+}
+
+TEST(RunDirectoryTest, WhatHoldsSomethingIsRefusedUntouched) {
+  tests::fakes::TempDir dir;
+  dir.Write("full/precious.txt", "data");
+  EXPECT_THAT(
+      RunDirectory::Create(dir.Path("full")),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not empty")));
+  EXPECT_THAT(
+      RunDirectory::Create(dir.Path("full/precious.txt")),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is no folder")));
+  EXPECT_TRUE(fs::exists(dir.Path("full/precious.txt")));
+}
+
+TEST(RunDirectoryTest, DefaultHasNameAndTimeAndALatestLink) {
+  tests::fakes::TempDir dir;
+  const absl::Time now = absl::FromUnixSeconds(1767225600);
+  ASSERT_OK_AND_ASSIGN(const RunDirectory first,
+                       RunDirectory::CreateDefault(dir.path(), "gpt", now));
+  EXPECT_THAT(first.path(), HasSubstr("/runs/gpt-20"));
+  ASSERT_OK_AND_ASSIGN(RunDirectory second,
+                       RunDirectory::CreateDefault(dir.path(), "gpt", now));
+  EXPECT_THAT(second.path(), EndsWith("-2"));
+  const fs::path latest = fs::path(dir.path()) / "runs" / "latest";
+  EXPECT_EQ(fs::read_symlink(latest), fs::path(second.path()).filename());
+  second.Remove();
+  EXPECT_EQ(fs::read_symlink(latest), fs::path(first.path()).filename());
+}
+
+TEST(RunDirectoryTest, RemovingTheFirstRunLeavesNoRunsFolder) {
+  tests::fakes::TempDir dir;
+  ASSERT_OK_AND_ASSIGN(
+      RunDirectory only,
+      RunDirectory::CreateDefault(dir.path(), "gpt", absl::FromUnixSeconds(0)));
+  only.Remove();
+  EXPECT_TRUE(fs::is_empty(dir.path()));
+}
+
+}  // namespace
+}  // namespace penstock::client

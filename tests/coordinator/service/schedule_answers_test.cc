@@ -1,0 +1,83 @@
+#include "coordinator/service/schedule_answers.h"
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+using ::penstock::testing::IsOk;
+using ::penstock::testing::StatusIs;
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+
+v1::SimulateScheduleRequest Request(const char* schedule, int stages,
+                                    int micro_batches) {
+  v1::SimulateScheduleRequest request;
+  request.set_schedule(schedule);
+  request.set_stages(stages);
+  request.set_micro_batches(micro_batches);
+  return request;
+}
+
+TEST(SimulateScheduleTest, AnswersWithTheFormulasOfTheSchedule) {
+  ASSERT_OK_AND_ASSIGN(const auto answer,
+                       SimulateSchedule(Request("1f1b", 4, 8)));
+  EXPECT_THAT(answer.bubble_rate(), DoubleNear(3.0 / 11, 1e-12));
+  EXPECT_EQ(answer.makespan(), 33);
+  ASSERT_EQ(answer.ranks_size(), 4);
+  EXPECT_EQ(answer.ranks(0).peak_in_flight(), 4);
+  EXPECT_EQ(answer.ranks(3).peak_in_flight(), 1);
+  EXPECT_EQ(answer.ranks(0).commands_size(), 16);
+  EXPECT_EQ(answer.edges_size(), 6);
+  EXPECT_FALSE(answer.critical_path().empty());
+}
+
+TEST(SimulateScheduleTest, CsvIsWhatVerifyTakes) {
+  ASSERT_OK_AND_ASSIGN(const auto answer,
+                       SimulateSchedule(Request("gpipe", 3, 5)));
+  v1::VerifyScheduleRequest verify;
+  verify.set_file(answer.csv());
+  verify.set_file_name("orders.csv");
+  verify.set_stages(3);
+  verify.set_micro_batches(5);
+  ASSERT_OK_AND_ASSIGN(const auto verified, VerifySchedule(verify));
+  EXPECT_EQ(verified.commands(), 30);
+  EXPECT_EQ(verified.makespan(), answer.makespan());
+}
+
+TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
+  auto request = Request("1f1b", 4, 8);
+  request.set_memory_limit(4);
+  EXPECT_THAT(SimulateSchedule(request), IsOk());
+  request.set_memory_limit(3);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(SimulateScheduleTest, RefusesWhatHasNoMeaning) {
+  EXPECT_THAT(SimulateSchedule(Request("2f2b", 2, 2)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1f1b")));
+  EXPECT_THAT(SimulateSchedule(Request("1f1b", 0, 2)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  auto request = Request("1f1b", 2, 2);
+  request.set_forward(-1);
+  EXPECT_THAT(
+      SimulateSchedule(request),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("forward is -1")));
+}
+
+TEST(VerifyScheduleTest, FaultIsShownInTheGrid) {
+  v1::VerifyScheduleRequest request;
+  request.set_file("0F0,0F0,0B0\n1F0,1B0\n");
+  request.set_file_name("orders.csv");
+  request.set_stages(2);
+  request.set_micro_batches(1);
+  EXPECT_THAT(VerifySchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(">0F0<")));
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::service

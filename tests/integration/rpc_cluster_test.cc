@@ -1,0 +1,232 @@
+// A whole cluster over real gRPC and TCP in one process: coordinator, stage
+// daemons and client, so that ThreadSanitizer sees every reactor and thread.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/coordinator_client.h"
+#include "common/rpc/address.h"
+#include "common/sync/mutex.h"
+#include "coordinator/coordinator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/stage_daemon.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock {
+namespace {
+
+using ::penstock::testing::IsOk;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr absl::Duration kLimit = absl::Seconds(120);
+
+// What one stage daemon said at its end.
+struct Ends {
+  common::sync::Mutex mutex;
+  std::vector<server::StageDaemon::End> all ABSL_GUARDED_BY(mutex);
+};
+
+class RpcClusterTest : public ::testing::Test {
+ protected:
+  void StartCoordinator() {
+    coordinator::Coordinator::Options options;
+    options.listen = Socket("coordinator");
+    options.state_directory = dir_.Path("state");
+    options.embedded = true;
+    auto started = coordinator::Coordinator::Start(options);
+    ASSERT_OK(started.status());
+    coordinator_ = *std::move(started);
+    client_ = client::CoordinatorClient::Connect(
+        {.address = Socket("coordinator"), .timeout = absl::Seconds(30)});
+    ASSERT_OK(client_->AwaitServing(absl::Now() + kLimit));
+  }
+
+  absl::StatusOr<std::unique_ptr<server::StageDaemon>> MakeStage(
+      const std::string& name) {
+    server::StageDaemon::Options options;
+    options.coordinator = Socket("coordinator");
+    options.listen = Socket(name);
+    options.name = name;
+    options.device = "reference";
+    options.threads = 1;
+    return server::StageDaemon::Start(
+        options, [this](const server::StageDaemon::End& end) {
+          common::sync::MutexLock lock(&ends_.mutex);
+          ends_.all.push_back(end);
+        });
+  }
+  void StartStages(int count) {
+    for (int i = 0; i < count; ++i) {
+      auto stage = MakeStage(absl::StrCat("stage-", i));
+      ASSERT_OK(stage.status());
+      stages_.push_back(*std::move(stage));
+    }
+  }
+
+  common::rpc::Address Socket(const std::string& name) const {
+    return *common::rpc::ParseAddress(
+        absl::StrCat("unix:", dir_.Path(name), ".sock"));
+  }
+
+  v1::CreateJobRequest Request(int stages, int steps) {
+    dir_.Write("text.txt", std::string(4000, 'a') + std::string(4000, 'b'));
+    v1::CreateJobRequest request;
+    request.set_file(absl::StrCat(
+        "name: tiny\n"
+        "model: {family: gpt2, layers: 2, width: 16, heads: 2, context: 16}\n"
+        "data: {train: text.txt, validation: 10%}\n"
+        "batch: {global: 8, micro_batch: 2}\n"
+        "device: reference\n"
+        "evaluate: {every: 2, batches: 1}\n"
+        "pipeline: {stages: ",
+        stages, "}\nsteps: ", steps, "\n"));
+    request.set_file_name("tiny.yaml");
+    request.set_base_directory(dir_.path());
+    request.set_run_directory(dir_.Path("run"));
+    return request;
+  }
+
+  // Watches until the end; returns the job, and its events.
+  v1::Job Watch(const std::string& id, std::vector<v1::JobEvent>& events) {
+    int64_t revision = 0;
+    v1::Job last;
+    EXPECT_OK(client_->WatchJob(id, revision, [&](const v1::JobEvent& event) {
+      events.push_back(event);
+      if (event.has_job()) last = event.job();
+      return true;
+    }));
+    return last;
+  }
+
+  tests::fakes::TempDir dir_;
+  Ends ends_;
+  std::unique_ptr<coordinator::Coordinator> coordinator_;
+  std::unique_ptr<client::CoordinatorClient> client_;
+  std::vector<std::unique_ptr<server::StageDaemon>> stages_;
+};
+
+TEST_F(RpcClusterTest, AJobRunsFromFileToModel) {
+  StartCoordinator();
+  StartStages(2);
+  ASSERT_OK_AND_ASSIGN(const v1::Job created,
+                       client_->CreateJob(Request(2, 4)));
+  std::vector<v1::JobEvent> events;
+  const v1::Job job = Watch(created.id(), events);
+  EXPECT_EQ(job.state(), v1::Job::STATE_SUCCEEDED) << job.DebugString();
+  int64_t step = 0;
+  for (const v1::JobEvent& event : events) {
+    if (!event.has_metrics()) continue;
+    EXPECT_EQ(event.metrics().step(), ++step);
+  }
+  EXPECT_EQ(step, 4);
+  for (const char* name : {"job.yaml", "metrics.jsonl", "summary.json",
+                           "events.jsonl", "trace.json", "model/config.json",
+                           "model/model-00001-of-00002.safetensors",
+                           "model/model.safetensors.index.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(dir_.Path("run") + "/" + name)) << name;
+  }
+}
+
+TEST_F(RpcClusterTest, ValidateOnlyMakesNothing) {
+  StartCoordinator();
+  v1::CreateJobRequest request = Request(2, 4);
+  request.set_validate_only(true);
+  ASSERT_OK_AND_ASSIGN(const v1::Job job, client_->CreateJob(request));
+  EXPECT_EQ(job.stages(), 2);
+  EXPECT_EQ(job.device(), "reference");
+  EXPECT_FALSE(std::filesystem::exists(dir_.Path("run")));
+}
+
+TEST_F(RpcClusterTest, BadJobFileComesBackWithPositions) {
+  StartCoordinator();
+  v1::CreateJobRequest request = Request(2, 4);
+  request.set_file(request.file() + "block_size: 3\n");
+  const auto job = client_->CreateJob(request);
+  EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(job.status().message()),
+              HasSubstr("tiny.yaml:9:1: block_size"));
+}
+
+TEST_F(RpcClusterTest, CancelledJobLeavesStagesThatTakeTheNextOne) {
+  StartCoordinator();
+  StartStages(2);
+  ASSERT_OK_AND_ASSIGN(const v1::Job first,
+                       client_->CreateJob(Request(2, 100000)));
+  int64_t revision = 0;
+  v1::Job ended;
+  ASSERT_OK(
+      client_->WatchJob(first.id(), revision, [&](const v1::JobEvent& event) {
+        if (event.has_metrics() && event.metrics().step() == 3) {
+          EXPECT_OK(client_->CancelJob(first.id()).status());
+        }
+        if (event.has_job()) ended = event.job();
+        return true;
+      }));
+  EXPECT_EQ(ended.state(), v1::Job::STATE_CANCELLED);
+  v1::CreateJobRequest again = Request(2, 2);
+  again.set_run_directory(dir_.Path("run2"));
+  ASSERT_OK_AND_ASSIGN(const v1::Job second, client_->CreateJob(again));
+  std::vector<v1::JobEvent> events;
+  EXPECT_EQ(Watch(second.id(), events).state(), v1::Job::STATE_SUCCEEDED);
+}
+
+TEST_F(RpcClusterTest, StoppedStageFailsTheJobAndIsNamed) {
+  StartCoordinator();
+  StartStages(2);
+  ASSERT_OK_AND_ASSIGN(const v1::Job created,
+                       client_->CreateJob(Request(2, 100000)));
+  int64_t revision = 0;
+  v1::Job ended;
+  ASSERT_OK(
+      client_->WatchJob(created.id(), revision, [&](const v1::JobEvent& event) {
+        if (event.has_metrics() && event.metrics().step() == 2) {
+          stages_[1]->Stop();
+        }
+        if (event.has_job()) ended = event.job();
+        return true;
+      }));
+  EXPECT_EQ(ended.state(), v1::Job::STATE_FAILED);
+  EXPECT_EQ(ended.reason(), v1::Job::STATE_REASON_STAGE_LOST);
+  EXPECT_THAT(ended.cause().message(), HasSubstr("stage-1"));
+}
+
+TEST_F(RpcClusterTest, StagesAreListedAndServersEndCleanly) {
+  StartCoordinator();
+  StartStages(3);
+  v1::ListStagesResponse stages;
+  const absl::Time deadline = absl::Now() + kLimit;
+  do {
+    ASSERT_OK_AND_ASSIGN(stages, client_->ListStages());
+  } while (stages.stages_size() < 3 && absl::Now() < deadline);
+  ASSERT_THAT(stages.stages(), SizeIs(3));
+  EXPECT_EQ(stages.stages(0).name(), "stage-0");
+  EXPECT_EQ(stages.stages(2).device().kind(), "reference");
+  stages_.clear();
+  client_.reset();
+  coordinator_.reset();
+  EXPECT_FALSE(std::filesystem::exists(Socket("coordinator").path));
+  EXPECT_FALSE(std::filesystem::exists(Socket("stage-0").path));
+}
+
+TEST_F(RpcClusterTest, SecondServerOnOneSocketIsRefused) {
+  StartCoordinator();
+  coordinator::Coordinator::Options options;
+  options.listen = Socket("coordinator");
+  const auto second = coordinator::Coordinator::Start(options);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(second.status().message()),
+              HasSubstr("address in use"));
+  EXPECT_OK(client_->Health("readiness").status());  // The first one lives.
+}
+
+}  // namespace
+}  // namespace penstock
