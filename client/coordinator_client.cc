@@ -61,10 +61,11 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     request.set_job_id(job_id);
     return Call(*jobs_, &v1::JobService::Stub::GetJob, request);
   }
-  absl::StatusOr<v1::Job> CancelJob(const std::string& job_id) override {
+  absl::StatusOr<v1::Job> CancelJob(const std::string& job_id,
+                                    absl::Duration timeout) override {
     v1::CancelJobRequest request;
     request.set_job_id(job_id);
-    return Call(*jobs_, &v1::JobService::Stub::CancelJob, request);
+    return Call(*jobs_, &v1::JobService::Stub::CancelJob, request, timeout);
   }
 
   absl::Status WatchJob(
@@ -136,8 +137,16 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
       grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                    Response*),
       const Request& request) {
+    return Call(stub, method, request, options_.timeout);
+  }
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(
+      Stub& stub,
+      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                   Response*),
+      const Request& request, absl::Duration timeout) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
     if (!status.ok()) return common::rpc::FromGrpcStatus(status);

@@ -36,7 +36,9 @@ class CoordinatorClient {
   virtual absl::StatusOr<v1::Job> CreateJob(
       const v1::CreateJobRequest& request) = 0;
   virtual absl::StatusOr<v1::Job> GetJob(const std::string& job_id) = 0;
-  virtual absl::StatusOr<v1::Job> CancelJob(const std::string& job_id) = 0;
+  // At the latest after `timeout`, for callers who are in a hurry.
+  virtual absl::StatusOr<v1::Job> CancelJob(const std::string& job_id,
+                                            absl::Duration timeout) = 0;
 
   // Calls `visit` for each event until the stream ends, `visit` returns false,
   // or CancelWatch() is called from another thread. OK in all three cases.

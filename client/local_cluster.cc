@@ -70,10 +70,17 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
       kCoordinator, "penstock-coordinator",
       {"--embedded", "--state-dir", folder, "--listen", address.ToString()},
       log));
-  cluster->client_ = CoordinatorClient::Connect({.address = address});
-  while (!cluster->client_->AwaitServing(absl::Now() + absl::Milliseconds(50))
-              .ok()) {
-    for (const Ended& ended : cluster->Reap()) {
+  RETURN_IF_ERROR(cluster->AwaitCoordinator(address, deadline));
+  return cluster;
+}
+
+// A channel that found no socket would wait before it looks again: there is
+// one only after the socket is.
+absl::Status LocalCluster::AwaitCoordinator(const common::rpc::Address& address,
+                                            absl::Time deadline) {
+  std::error_code error;
+  while (true) {
+    for (const Ended& ended : ReapAnd(Told::kNobody)) {
       return absl::UnavailableError(
           absl::StrCat("penstock-coordinator ended at its start, ",
                        Describe(ended.exit), ": ", ended.last_log_line));
@@ -81,10 +88,19 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
     if (absl::Now() > deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat("penstock-coordinator does not serve on ",
-                       address.ToString(), ": ", LastLine(log)));
+                       address.ToString(), ": ", LastLine(coordinator_log_)));
+    }
+    if (client_ != nullptr) {
+      if (client_->AwaitServing(absl::Now() + absl::Milliseconds(50)).ok()) {
+        return absl::OkStatus();
+      }
+    } else if (fs::exists(address.path, error)) {
+      client_ = CoordinatorClient::Connect({.address = address});
+    } else {
+      // Not WaitForSignal: a Ctrl-C in these milliseconds is not ours to take.
+      absl::SleepFor(absl::Milliseconds(5));
     }
   }
-  return cluster;
 }
 
 LocalCluster::LocalCluster(const Options& options, std::string folder)
@@ -205,6 +221,9 @@ void LocalCluster::EndChildren(Which which, int signal, absl::Time deadline) {
 void LocalCluster::Stop(absl::Duration limit) {
   const absl::Time deadline = absl::Now() + limit;
   EndChildren(Which::kStages, SIGTERM, deadline - limit / 2);
+  // A server waits for its connections to close, and gRPC closes ours only in
+  // a call: without this the coordinator waits until it gives up.
+  client_.reset();
   EndChildren(Which::kAll, SIGTERM, deadline);
   EndChildren(Which::kAll, SIGKILL, deadline + limit);
   std::error_code ignored;

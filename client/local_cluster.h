@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "client/child_process.h"
 #include "client/coordinator_client.h"
+#include "common/rpc/address.h"
 
 namespace penstock::client {
 
@@ -36,6 +37,7 @@ class LocalCluster {
   // Stop(), with the default limit.
   ~LocalCluster();
 
+  // Not after Stop().
   CoordinatorClient& client() { return *client_; }
 
   struct StageOptions {
@@ -75,6 +77,9 @@ class LocalCluster {
   // Takes the log.
   absl::Status Launch(const std::string& name, const std::string& program,
                       std::vector<std::string> arguments, int log_fd);
+  // Makes client_, and waits until the coordinator serves.
+  absl::Status AwaitCoordinator(const common::rpc::Address& address,
+                                absl::Time deadline);
   std::string SocketOf(const std::string& name) const;
   enum class Told { kCoordinator, kNobody };
   std::vector<Ended> ReapAnd(Told told);

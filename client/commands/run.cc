@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,13 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kLargestJobFile = 1 << 20;
 constexpr absl::Duration kCoordinatorStart = absl::Seconds(10);
-constexpr absl::Duration kCancelLimit = absl::Seconds(3);
+// After a stop signal all is over within five seconds: for the coordinator's
+// answer, for the job's end, and for the end of the processes.
+constexpr absl::Duration kCancelAnswerLimit = absl::Seconds(1);
+constexpr absl::Duration kCancelLimit = absl::Seconds(2);
+constexpr absl::Duration kStopLimit = absl::Milliseconds(1500);
+constexpr absl::Duration kAbandonLimit = absl::Milliseconds(200);
+constexpr absl::Duration kReapLimit = absl::Seconds(1);
 
 struct Flags {
   std::string job_file;
@@ -160,26 +167,60 @@ class Run {
         OnStopSignal(*signal);
         if (abandoned_) return;
       }
-      for (const LocalCluster::Ended& ended : cluster_->Reap()) {
-        if (ended.name == "coordinator") {
-          failure_ = absl::UnavailableError(
-              absl::StrCat("the coordinator ended: ", Describe(ended.exit),
-                           ": ", ended.last_log_line));
-          return;
-        }
-        if (!IsOver()) {
-          progress_.Message(absl::StrCat(ended.name,
-                                         " ended: ", Describe(ended.exit), ": ",
-                                         Printable(ended.last_log_line)));
-        }
-      }
+      if (CoordinatorEnded()) return;
       for (const v1::JobEvent& event : watch_->Take()) OnEvent(event);
       if (const auto end = watch_->ended(); end.has_value()) {
-        if (!end->ok()) failure_ = *end;
-        if (IsOver() || !end->ok()) return;
+        if (!end->ok()) {
+          OnBrokenWatch(*end);
+          return;
+        }
+        if (IsOver()) {
+          AwaitEndOfLostStage();
+          return;
+        }
       }
       if (stop_signal_ != 0 && absl::Now() > stop_deadline_) return;
     }
+  }
+
+  // Reaps, and says what ended. True, with failure_, for the coordinator.
+  bool CoordinatorEnded() {
+    bool coordinator_ended = false;
+    for (const LocalCluster::Ended& ended : cluster_->Reap()) {
+      const std::string text = absl::StrCat(
+          ended.name, " ended: ", Describe(ended.exit),
+          ended.last_log_line.empty() ? "" : ": ", ended.last_log_line);
+      if (ended.name == "coordinator") {
+        failure_ = absl::UnavailableError(absl::StrCat("the ", text));
+        coordinator_ended = true;
+      } else {
+        progress_.Message(Printable(text));
+        ended_stages_.insert(ended.name);
+      }
+    }
+    return coordinator_ended;
+  }
+
+  // The job's end can be here before the process whose end was its cause can be
+  // reaped, and how that ended is what a user wants to know.
+  void AwaitEndOfLostStage() {
+    if (job_.reason() != v1::Job::STATE_REASON_STAGE_LOST) return;
+    const absl::Time deadline = absl::Now() + kReapLimit;
+    while (!ended_stages_.contains(job_.cause().stage_name()) &&
+           absl::Now() < deadline && !CoordinatorEnded()) {
+      common::process::WaitForSignal(absl::Milliseconds(50));
+    }
+  }
+
+  // A broken watch is the first sign of a coordinator that died: the kernel
+  // closes its socket before it can be reaped.
+  void OnBrokenWatch(const absl::Status& status) {
+    const absl::Time deadline = absl::Now() + kReapLimit;
+    while (absl::Now() < deadline) {
+      if (CoordinatorEnded()) return;
+      common::process::WaitForSignal(absl::Milliseconds(50));
+    }
+    failure_ = status;
   }
 
   void OnStopSignal(int signal) {
@@ -190,7 +231,10 @@ class Run {
     stop_signal_ = signal;
     stop_deadline_ = absl::Now() + kCancelLimit;
     progress_.Message("stopping (again: at once)");
-    cluster_->client().CancelJob(job_.id()).status().IgnoreError();
+    cluster_->client()
+        .CancelJob(job_.id(), kCancelAnswerLimit)
+        .status()
+        .IgnoreError();
   }
 
   void OnEvent(const v1::JobEvent& event) {
@@ -217,7 +261,7 @@ class Run {
   int Finish() {
     progress_.Finish();
     watch_.reset();
-    cluster_->Stop();
+    cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
     if (stop_signal_ != 0) {
       KeepOrRemove();
       std::fprintf(stderr,
@@ -239,8 +283,10 @@ class Run {
                    job_.id().c_str(),
                    ToJson(job_)["reason"].get<std::string>().c_str(),
                    Printable(job_.cause().message()).c_str());
-      if (!job_.has_start_time()) {
-        // Refused: nothing ran, and nothing of it stays.
+      if (!job_.has_start_time() &&
+          (code == kUsage || code == kVersionMismatch)) {
+        // Refused: nothing ran, and nothing of it stays. (Of a failure, as a
+        // stage that died while it was assembled, the logs are wanted.)
         directory_->Remove();
         return code;
       }
@@ -285,6 +331,7 @@ class Run {
   std::unique_ptr<LocalCluster> cluster_;
   std::optional<RunDirectory> directory_;
   std::optional<JobWatch> watch_;
+  std::set<std::string> ended_stages_;  // By themselves.
   absl::Status failure_;
   int stop_signal_ = 0;
   absl::Time stop_deadline_;

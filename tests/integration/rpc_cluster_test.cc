@@ -166,7 +166,7 @@ TEST_F(RpcClusterTest, CancelledJobLeavesStagesThatTakeTheNextOne) {
   ASSERT_OK(
       client_->WatchJob(first.id(), revision, [&](const v1::JobEvent& event) {
         if (event.has_metrics() && event.metrics().step() == 3) {
-          EXPECT_OK(client_->CancelJob(first.id()).status());
+          EXPECT_OK(client_->CancelJob(first.id(), absl::Seconds(10)).status());
         }
         if (event.has_job()) ended = event.job();
         return true;
