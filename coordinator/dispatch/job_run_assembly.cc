@@ -8,7 +8,6 @@
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/job_run.h"
-#include "coordinator/dispatch/proto_time.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/planner/packed_weights.h"
@@ -35,7 +34,6 @@ bool JobRun::TryStart(const RunContext& context) {
 
   log_.Move(Job::STATE_PLANNING, context.now, context.actions);
   Job& job = log_.mutable_job();
-  *job.mutable_start_time() = ToProto(context.now.wall);
   job.set_device(crew.device_kind);
   if (!numerics.ok()) {
     FailWith(numerics, context);

@@ -39,6 +39,8 @@ void JobRun::StartSteps(const RunContext& context) {
   for (const std::string& name : crew_.names) {
     CHECK_OK(context.registry.Move(name, v1::Stage::STATE_RUNNING));
   }
+  // Absent from a job that was refused: nothing of it ran.
+  *log_.mutable_job().mutable_start_time() = ToProto(context.now.wall);
   log_.Move(Job::STATE_RUNNING, context.now, context.actions);
   phase_ = Phase::kStepping;
   deadline_ = context.now.monotonic + context.options.registry.lease;
