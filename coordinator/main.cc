@@ -7,7 +7,9 @@
 #include <string>
 #include <system_error>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/process/build_info.h"
@@ -28,6 +30,7 @@ struct Flags {
   std::string insecure_listen;
   std::string state_dir = "/var/lib/penstock";
   std::string lease = "10s";
+  std::string heartbeat = "1s";
   std::string log_format = "text";
   bool embedded = false;
   int die_with_parent = 0;
@@ -44,6 +47,17 @@ void RemoveSocketFolder(const std::filesystem::path& folder) {
     }
   }
   std::filesystem::remove(folder, ignored);
+}
+
+absl::StatusOr<absl::Duration> ParseInterval(absl::string_view flag,
+                                             const std::string& text) {
+  absl::Duration interval;
+  if (!absl::ParseDuration(text, &interval) ||
+      interval <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " '", text, "' is no duration, as 10s"));
+  }
+  return interval;
 }
 
 int Fail(const absl::Status& status) {
@@ -72,6 +86,10 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--lease", flags.lease,
                  "A stage that is silent for this long is lost")
+      ->capture_default_str();
+  app.add_option("--heartbeat", flags.heartbeat,
+                 "How often stages say that they live; at most a fifth of "
+                 "--lease")
       ->capture_default_str();
   app.add_option("--log-format", flags.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
@@ -110,11 +128,10 @@ int main(int argc, char** argv) {
         " is not on loopback and there is no TLS; --insecure-listen ",
         flags.listen, " serves it in the clear")));
   }
-  absl::Duration lease;
-  if (!absl::ParseDuration(flags.lease, &lease)) {
-    return Fail(absl::InvalidArgumentError(
-        absl::StrCat("--lease '", flags.lease, "' is no duration, as 10s")));
-  }
+  const auto lease = ParseInterval("--lease", flags.lease);
+  if (!lease.ok()) return Fail(lease.status());
+  const auto heartbeat = ParseInterval("--heartbeat", flags.heartbeat);
+  if (!heartbeat.ok()) return Fail(heartbeat.status());
 
   penstock::v1::BuildInfo build;
   build.set_version(kVersion);
@@ -123,7 +140,8 @@ int main(int argc, char** argv) {
       {.listen = *address,
        .state_directory = flags.state_dir,
        .embedded = flags.embedded,
-       .lease = lease,
+       .lease = *lease,
+       .heartbeat = *heartbeat,
        .build = build});
   if (!coordinator.ok()) return Fail(coordinator.status());
   LOG(INFO) << "serving on " << (*coordinator)->address().ToString();
