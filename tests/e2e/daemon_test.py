@@ -1,0 +1,229 @@
+"""penstock-coordinator and penstock-stage started by hand, and the verbs that
+ask them: addresses, names, leases, exit codes, output formats."""
+
+import json
+import re
+import signal
+import unittest
+
+import penstock_case as pc
+
+
+class DaemonTest(pc.PenstockCase):
+
+  def start_coordinator(self, *arguments, listen=None):
+    """A serving coordinator and its address."""
+    address = listen or f"unix:{self.folder}/coordinator.sock"
+    child = self.start("penstock-coordinator", "--state-dir",
+                       self.folder / "state", "--listen", address, *arguments)
+    line = child.stderr.readline()
+    found = re.search(r"serving on ([^\s\",]+)", line)
+    self.assertIsNotNone(found, line)
+    return child, found.group(1)
+
+  def start_stage(self, address, name="stage-a", *arguments, socket_name=None):
+    return self.start(
+        "penstock-stage", "--coordinator", address, "--name", name, "--listen",
+        f"unix:{self.folder}/{socket_name or name}.sock", *arguments)
+
+  def stages(self, address):
+    done = self.penstock("stages", "--address", address, "-o", "json")
+    self.assertEqual(done.code, 0, done)
+    return json.loads(done.stdout)
+
+  def await_stage(self, address, name, state):
+    return pc.wait_until(
+        lambda: next((s for s in self.stages(address)
+                      if s["name"] == name and s["state"] == state), None),
+        f"{name} is {state}")
+
+  def terminate(self, child, code=0):
+    child.send_signal(signal.SIGTERM)
+    done = self.finish(child)
+    self.assertEqual(done.code, code, done)
+    return done
+
+  def test_no_cluster_is_exit_4(self):
+    for verb in ("stages", "health"):
+      with self.subTest(verb):
+        done = self.penstock(verb)
+        self.assertEqual(done.code, 4, done)
+        self.assertIn("no cluster configured", done.stderr)
+        self.assertEqual(done.stdout, "")
+    done = self.penstock("health", "--address", "bogus:bogus:1")
+    self.assertEqual(done.code, 2, done)
+
+  def test_nobody_there_is_exit_4(self):
+    done = self.penstock("health", "--address", f"unix:{self.folder}/none.sock")
+    self.assertEqual(done.code, 4, done)
+    self.assertIn("none.sock", done.stderr)
+
+  def test_stages_in_every_format(self):
+    coordinator, address = self.start_coordinator()
+    done = self.penstock("health", "--address", address)
+    self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
+    self.assertEqual(self.stages(address), [])
+
+    stage = self.start_stage(address, "stage-a", "--device", "reference")
+    got = self.await_stage(address, "stage-a", "REGISTERED")
+    self.assertEqual(got["pid"], stage.pid)
+    self.assertEqual(got["device"]["kind"], "reference")
+    self.assertIsInstance(got["device"]["memory_bytes"], int)
+    self.assertIn("job_id", got)  # Unset fields are printed.
+
+    ask = ("stages", "--address", address, "-o")
+    self.assertEqual(self.penstock(*ask, "name").stdout, "stage-a\n")
+    table = self.penstock(*ask, "table").stdout.splitlines()
+    self.assertEqual(table[0].split()[:3], ["NAME", "STATE", "DEVICE"])
+    self.assertEqual(table[1].split()[:3], ["stage-a", "REGISTERED",
+                                            "reference"])
+    wide = self.penstock(*ask, "wide").stdout
+    self.assertIn(str(stage.pid), wide)
+    self.assertIn("name: stage-a", self.penstock(*ask, "yaml").stdout)
+
+    self.terminate(stage)
+    self.await_stage(address, "stage-a", "LOST")
+    self.terminate(coordinator)
+    self.assertFalse(list(self.folder.glob("*.sock")))
+
+  def test_address_by_environment(self):
+    coordinator, address = self.start_coordinator()
+    self.variables["PENSTOCK_ADDRESS"] = address
+    self.assertEqual(self.penstock("health").stdout, "SERVING\n")
+    # A flag goes before it.
+    self.variables["PENSTOCK_ADDRESS"] = "bogus:bogus:1"
+    self.assertEqual(self.penstock("health").code, 2)
+    self.assertEqual(self.penstock("health", "--address", address).code, 0)
+    self.terminate(coordinator)
+
+  def test_coordinator_on_a_port(self):
+    coordinator, address = self.start_coordinator(listen="127.0.0.1:0")
+    self.assertRegex(address, r"^127\.0\.0\.1:[1-9]\d*$")
+    second = self.finish(self.start("penstock-coordinator", "--state-dir",
+                                    self.folder / "s2", "--listen", address))
+    self.assertEqual(second.code, 2, second)
+    self.assertIn(address, second.stderr)
+    self.assertIn("in use", second.stderr)
+    # The first is none the worse.
+    self.assertEqual(self.penstock("health", "--address", address).code, 0)
+    self.terminate(coordinator)
+
+  def test_socket_in_use(self):
+    coordinator, address = self.start_coordinator()
+    second = self.finish(self.start("penstock-coordinator", "--state-dir",
+                                    self.folder / "s2", "--listen", address))
+    self.assertEqual(second.code, 2, second)
+    self.assertIn("in use", second.stderr)
+    stage = self.start_stage(address)
+    self.await_stage(address, "stage-a", "REGISTERED")
+    other = self.finish(
+        self.start_stage(address, "stage-b", socket_name="stage-a"))
+    self.assertEqual(other.code, 2, other)
+    self.assertIn("in use", other.stderr)
+    self.assertEqual(self.penstock("health", "--address", address).code, 0)
+    self.terminate(stage)
+    self.terminate(coordinator)
+
+  def test_socket_of_a_dead_server_is_taken_over(self):
+    coordinator, address = self.start_coordinator()
+    coordinator.kill()
+    coordinator.wait()
+    self.assertTrue(list(self.folder.glob("coordinator.sock")))
+    coordinator, address = self.start_coordinator()
+    self.assertEqual(self.penstock("health", "--address", address).code, 0)
+    self.terminate(coordinator)
+
+  def test_second_stage_of_a_name_ends_after_one_lease(self):
+    coordinator, address = self.start_coordinator("--lease", "1s",
+                                                  "--heartbeat", "200ms")
+    first = self.start_stage(address)
+    self.await_stage(address, "stage-a", "REGISTERED")
+    second = self.finish(self.start_stage(address, socket_name="other"))
+    self.assertEqual(second.code, 2, second)
+    self.assertIn("stage-a", second.stderr)
+    got = self.await_stage(address, "stage-a", "REGISTERED")
+    self.assertEqual(got["pid"], first.pid)
+    self.terminate(first)
+    self.terminate(coordinator)
+
+  def test_killed_stage_comes_back_under_its_name(self):
+    coordinator, address = self.start_coordinator("--lease", "1s",
+                                                  "--heartbeat", "200ms")
+    first = self.start_stage(address)
+    self.await_stage(address, "stage-a", "REGISTERED")
+    first.kill()
+    first.wait()
+    second = self.start_stage(address)
+    pc.wait_until(lambda: any(s["pid"] == second.pid and
+                              s["state"] == "REGISTERED"
+                              for s in self.stages(address)),
+                  "the new process has the name")
+    self.terminate(second)
+    self.terminate(coordinator)
+
+  def test_silent_stage_is_lost_after_its_lease(self):
+    coordinator, address = self.start_coordinator("--lease", "1s",
+                                                  "--heartbeat", "200ms")
+    stage = self.start_stage(address)
+    self.await_stage(address, "stage-a", "REGISTERED")
+    stage.send_signal(signal.SIGSTOP)
+    self.await_stage(address, "stage-a", "LOST")
+    stage.send_signal(signal.SIGCONT)
+    # It is told, and registers anew.
+    self.await_stage(address, "stage-a", "REGISTERED")
+    self.terminate(stage)
+    self.terminate(coordinator)
+
+  def test_stage_waits_for_its_coordinator(self):
+    address = f"unix:{self.folder}/coordinator.sock"
+    stage = self.start_stage(address)
+    pc.wait_until((self.folder / "stage-a.sock").exists, "the stage listens")
+    coordinator, _ = self.start_coordinator()
+    self.await_stage(address, "stage-a", "REGISTERED")
+    # And for the next one.
+    coordinator.kill()
+    coordinator.wait()
+    coordinator, _ = self.start_coordinator()
+    self.await_stage(address, "stage-a", "REGISTERED")
+    self.terminate(stage)
+    self.terminate(coordinator)
+
+  def test_bad_flags_are_exit_2(self):
+    for program, arguments, wanted in (
+        ("penstock-coordinator", ("--bogus",), "--bogus"),
+        ("penstock-coordinator", ("--lease", "soon"), "soon"),
+        ("penstock-coordinator", ("--lease", "1s"), "heartbeats"),
+        ("penstock-coordinator", ("--log-format", "xml"), "xml"),
+        ("penstock-coordinator", ("--listen", "0.0.0.0:0"), "--insecure-listen"),
+        ("penstock-coordinator", ("--listen", "nonsense"), "nonsense"),
+        ("penstock-coordinator", ("--listen", "unix:/no/such/folder/s"),
+         "/no/such/folder/s"),
+        ("penstock-stage", ("--device", "abacus"), "abacus"),
+        ("penstock-stage", ("--cpu-isa", "abacus"), "abacus"),
+        ("penstock-stage", ("--name", "No Name"), "No Name"),
+        ("penstock-stage", ("--threads", "-1"), "threads"),
+        ("penstock-stage", ("--listen", "0.0.0.0:0"), "--insecure-listen"),
+        ("penstock-stage", ("--data-interface", "nowhere"), "nowhere"),
+        ("penstock-stage", ("--coordinator", "nonsense"), "nonsense"),
+    ):
+      with self.subTest(arguments):
+        given = list(arguments)
+        if "--listen" not in given:
+          given += ["--listen", f"unix:{self.folder}/x.sock"]
+        if program == "penstock-coordinator":
+          given += ["--state-dir", str(self.folder / "state")]
+        done = self.finish(self.start(program, *given))
+        self.assertEqual(done.code, 2, done)
+        self.assertIn(wanted, done.stderr)
+
+  def test_json_logs(self):
+    coordinator, address = self.start_coordinator("--log-format", "json")
+    stage = self.start_stage(address, "stage-a", "--log-format", "json")
+    self.await_stage(address, "stage-a", "REGISTERED")
+    done = [self.terminate(stage), self.terminate(coordinator)]
+    for line in "".join(each.stderr for each in done).splitlines():
+      self.assertIsInstance(json.loads(line), dict)
+
+
+if __name__ == "__main__":
+  unittest.main()

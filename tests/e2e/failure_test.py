@@ -1,0 +1,144 @@
+"""Killed processes and signals: the first cause named, the exit code of the
+table, and within five seconds nothing left: no process, no socket, no folder."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+import penstock_case as pc
+
+LIMIT = 5.0  # Seconds from the event until all is over.
+
+ENDLESS_JOB = pc.TINY_JOB.replace("steps: 4", "steps: 1000000").replace(
+    "stages: 2", "stages: 3")
+
+
+class FailureTest(pc.PenstockCase):
+
+  def start_running(self, run_dir="run"):
+    """A job of three stages that has committed some steps."""
+    self.write_job(ENDLESS_JOB)
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", run_dir)
+    metrics = self.work / run_dir / "metrics.jsonl"
+    pc.wait_until(lambda: child.poll() is not None or (
+        metrics.exists() and metrics.read_bytes().count(b"\n") >= 3),
+        "three steps are committed")
+    self.assertIsNone(child.poll(), "the run has ended by itself")
+    return child
+
+  def pid_of(self, words):
+    """The one process of ours whose command line has all of `words`."""
+    found = [pid for pid, command in pc.processes_of(self.folder).items()
+             if all(word in command for word in words.split())]
+    self.assertEqual(len(found), 1, (words, pc.processes_of(self.folder)))
+    return found[0]
+
+  def end_within_limit(self, child, since):
+    done = self.finish(child)
+    self.assertLess(time.monotonic() - since, LIMIT, done)
+    self.assertNothingStays(LIMIT - (time.monotonic() - since))
+    return done
+
+  def kill(self, pid, signal_number=signal.SIGKILL):
+    since = time.monotonic()
+    os.kill(pid, signal_number)
+    return since
+
+  def test_killed_stage_fails_the_job_and_is_the_first_cause(self):
+    for victim in ("stage-0", "stage-1", "stage-2"):
+      with self.subTest(victim):
+        child = self.start_running(victim)
+        since = self.kill(self.pid_of(f"penstock-stage --name {victim}"))
+        done = self.end_within_limit(child, since)
+        self.assertEqual(done.code, 1, done)
+        self.assertRegex(done.stderr, rf"(?m)^penstock: job \S+ failed: "
+                         rf"STAGE_LOST: {victim}\b")
+        self.assertRegex(done.stderr,
+                         rf"(?m)^{victim} ended: killed by signal 9 \(Killed\)$")
+
+        summary = self.summary(victim)
+        self.assertEqual(summary["state"], "FAILED")
+        self.assertEqual(summary["reason"], "STAGE_LOST")
+        self.assertEqual(summary["cause"]["stage"], victim)
+        self.assertIsNone(summary["weights_sha256"])
+        self.assertEqual(summary["steps"],
+                         len(self.json_lines("metrics.jsonl", victim)))
+        self.assertGreaterEqual(summary["steps"], 3)
+
+        events = self.json_lines("events.jsonl", victim)
+        lost = [e for e in events if e["kind"] == "STAGE_LOST"]
+        self.assertEqual([(e["stage"], e["consequence"]) for e in lost],
+                         [(victim, False)])
+        # What other stages saw of it is no cause of its own.
+        for event in events:
+          if event["severity"] != "INFO" and event["stage"] != victim:
+            self.assertTrue(event["consequence"], event)
+        logs = self.work / victim / "logs"
+        self.assertEqual(
+            sorted(path.name for path in logs.iterdir()),
+            ["coordinator.log", "stage-0.log", "stage-1.log", "stage-2.log"])
+
+  def test_killed_run_takes_everything_with_it(self):
+    child = self.start_running()
+    since = self.kill(child.pid)
+    self.end_within_limit(child, since)
+
+  def test_killed_coordinator_is_named(self):
+    child = self.start_running()
+    since = self.kill(self.pid_of("penstock-coordinator"))
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 1, done)
+    self.assertRegex(done.stderr, r"(?m)^penstock: the coordinator ended: "
+                     r"killed by signal 9")
+    self.assertGreaterEqual(len(self.json_lines("metrics.jsonl")), 3)
+
+  def test_signals_stop_the_run_and_keep_its_results(self):
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+      with self.subTest(number.name):
+        child = self.start_running(number.name)
+        since = self.kill(child.pid, number)
+        done = self.end_within_limit(child, since)
+        self.assertEqual(done.code, code, done)
+        self.assertIn(str(self.work / number.name), done.stderr)
+        summary = self.summary(number.name)
+        self.assertEqual(summary["state"], "CANCELLED")
+        self.assertEqual(summary["reason"], "USER")
+        metrics = self.json_lines("metrics.jsonl", number.name)
+        self.assertGreaterEqual(len(metrics), 3)
+        self.assertEqual(summary["steps"], len(metrics))
+        json.loads((self.work / number.name / "trace.json").read_text())
+
+  def test_signal_before_the_first_step(self):
+    self.write_job(ENDLESS_JOB)
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run")
+    # Its coordinator is there: signals are blocked, none is lost.
+    pc.wait_until(lambda: list(self.runtime.iterdir()), "a socket folder")
+    since = self.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+
+  def test_second_signal_stops_at_once(self):
+    child = self.start_running()
+    # No coordinator that would end the job in order.
+    os.kill(self.pid_of("penstock-coordinator"), signal.SIGSTOP)
+    since = self.kill(child.pid, signal.SIGINT)
+    os.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+
+  def test_run_ends_soon_after_its_job(self):
+    self.write_job()
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run")
+    pc.wait_until((self.work / "run/summary.json").exists, "a summary")
+    since = time.monotonic()
+    done = self.finish(child)
+    self.assertEqual(done.code, 0, done)
+    # Far below the seconds that a server waits for connections to close.
+    self.assertLess(time.monotonic() - since, 1.5, done)
+    self.assertNothingStays()
+
+
+if __name__ == "__main__":
+  unittest.main()

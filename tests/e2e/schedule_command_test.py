@@ -1,0 +1,149 @@
+"""`penstock simulate`, `verify` and `version`: numbers against closed forms, the
+order as csv through the verifier and back, every fault refused."""
+
+import json
+import unittest
+
+import penstock_case as pc
+
+
+class ScheduleCommandTest(pc.PenstockCase):
+
+  def simulate(self, *arguments):
+    done = self.penstock("simulate", *arguments)
+    self.assertEqual(done.code, 0, done)
+    return done.stdout
+
+  def test_json_has_the_numbers_of_the_closed_form(self):
+    got = json.loads(self.simulate(
+        "--schedule", "1f1b", "--stages", "4", "--micro-batches", "8",
+        "-o", "json"))
+    self.assertLessEqual(
+        {"makespan", "bubble_rate", "span_bubble_rate", "ranks", "edges",
+         "critical_path"}, got.keys())
+    # F = I = W = 1: M + K - 1 of F and B = 3.
+    self.assertEqual(got["makespan"], 11 * 3)
+    self.assertAlmostEqual(got["bubble_rate"], 3 / 11)
+    self.assertEqual([rank["peak_in_flight"] for rank in got["ranks"]],
+                     [4, 3, 2, 1])
+    self.assertEqual([rank["busy"] for rank in got["ranks"]], [24] * 4)
+    edges = {(edge["from"], edge["to"]) for edge in got["edges"]}
+    self.assertEqual(edges, {(0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)})
+    self.assertTrue(all(edge["capacity"] >= 1 for edge in got["edges"]))
+    self.assertTrue(got["critical_path"])
+
+  def test_naive_and_times(self):
+    got = json.loads(self.simulate(
+        "--schedule", "naive", "--stages", "4", "--micro-batches", "2",
+        "--forward", "2", "--backward-input", "3", "--backward-weight", "1",
+        "-o", "json"))
+    self.assertEqual(got["makespan"], 2 * 4 * 6)
+    self.assertAlmostEqual(got["bubble_rate"], 0.75)
+
+  def test_table(self):
+    table = self.simulate("--schedule", "gpipe", "--stages", "2",
+                          "--micro-batches", "3")
+    self.assertIn("makespan 12  bubble rate 25.00 %", table)
+    self.assertIn("PEAK IN FLIGHT", table)
+
+  def test_csv_is_verified_and_runs(self):
+    for schedule in ("naive", "gpipe", "1f1b"):
+      with self.subTest(schedule):
+        csv = self.simulate("--schedule", schedule, "--stages", "2",
+                            "--micro-batches", "4", "-o", "csv")
+        path = self.work / f"{schedule}.csv"
+        path.write_text(csv)
+        done = self.penstock("verify", path.name, "--stages", "2",
+                             "--micro-batches", "4")
+        self.assertEqual(done.code, 0, done)
+        self.assertIn("16 commands, correct", done.stdout)
+        self.write_job()
+        from_file = self.succeed("--set", f"pipeline.schedule=file:{path.name}",
+                                 run_dir=f"file-{schedule}")
+        named = self.succeed("--set", f"pipeline.schedule={schedule}",
+                             run_dir=schedule)
+        self.assertEqual(from_file["weights_sha256"], named["weights_sha256"])
+    self.assertNothingStays()
+
+  def test_verify_shows_the_place(self):
+    good = ["0F0,0F1,0B0,0B1", "1F0,1B0,1F1,1B1"]
+    # What is wrong: the file's text, and what the answer has to say.
+    table = {
+        "garbage": ("\n".join([good[0], "1F0,1B0,1F1x,1B1"]) + "\n",
+                    r"\.csv:2:12: \"1F1x\""),
+        "missing": ("\n".join([good[0], "1F0,1B0,1F1"]) + "\n",
+                    "rank 1.*1B1 .*is missing"),
+        "twice": ("\n".join([good[0] + ",0F1", good[1]]) + "\n", "0F1"),
+        "row": (good[0] + "\n", "row"),
+        "micro-batch": ("\n".join(["0F0,0F2,0B0,0B2", good[1]]) + "\n", "0F2"),
+        "wrong-rank": ("\n".join(reversed(good)) + "\n", "rank 0"),
+        "order": ("\n".join(["0B0,0F0,0F1,0B1", good[1]]) + "\n", "0B0"),
+        "descending": ("\n".join(["0F0,0F1,0B1,0B0", "1F0,1F1,1B1,1B0"]) + "\n",
+                       "ascending|order"),
+        "empty": ("", "row|empty"),
+    }
+    for name, (text, wanted) in table.items():
+      with self.subTest(name):
+        (self.work / f"{name}.csv").write_text(text)
+        done = self.penstock("verify", f"{name}.csv", "--stages", "2",
+                             "--micro-batches", "2")
+        self.assertEqual(done.code, 2, done)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, wanted)
+
+  def test_verify_finds_a_deadlock_at_given_slots(self):
+    csv = self.simulate("--schedule", "gpipe", "--stages", "2",
+                        "--micro-batches", "4", "-o", "csv")
+    (self.work / "gpipe.csv").write_text(csv)
+    arguments = ("verify", "gpipe.csv", "--stages", "2", "--micro-batches", "4")
+    self.assertEqual(self.penstock(*arguments).code, 0)
+    self.assertEqual(self.penstock(*arguments, "--slots", "4").code, 0)
+    done = self.penstock("verify", "none.csv", "--stages", "2",
+                         "--micro-batches", "4")
+    self.assertEqual(done.code, 2, done)
+    self.assertIn("none.csv", done.stderr)
+
+  def test_refusals(self):
+    for arguments, wanted in (
+        (("--schedule", "zb-h1"), "not built yet|naive, gpipe, 1f1b"),
+        (("--schedule", "2f2b"), "2f2b"),
+        (("--schedule", "1f1b", "--micro-batches", "0"), "micro.batches"),
+        (("--schedule", "1f1b", "--stages", "0"), "ranks is 0"),
+        (("--schedule", "1f1b", "-o", "xml"), "xml"),
+        ((), "--schedule"),
+    ):
+      with self.subTest(arguments):
+        given = list(arguments)
+        for flag in ("--stages", "--micro-batches"):
+          if flag not in given:
+            given += [flag, "2"]
+        done = self.penstock("simulate", *given)
+        self.assertEqual(done.code, 2, done)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, wanted)
+
+  def test_version(self):
+    done = self.penstock("version")
+    self.assertEqual(done.code, 0, done)
+    self.assertRegex(done.stdout, r"^penstock \d+\.\d+\.\d+ .*protocol 1")
+    got = json.loads(self.penstock("version", "-o", "json").stdout)
+    self.assertEqual(got.keys(), {"penstock", "build", "protocol"})
+    for program in ("penstock", "penstock-coordinator", "penstock-stage"):
+      done = self.finish(self.start(program, "--version"))
+      self.assertEqual(done.code, 0, done)
+      self.assertIn(got["penstock"], done.stdout)
+
+  def test_usage(self):
+    for arguments in ((), ("bogus",), ("run",), ("run", "a", "b"),
+                      ("version", "--bogus")):
+      with self.subTest(arguments):
+        done = self.penstock(*arguments)
+        self.assertEqual(done.code, 2, done)
+        self.assertEqual(done.stdout, "")
+        self.assertNotEqual(done.stderr, "")
+    self.assertEqual(self.penstock("--help").code, 0)
+    self.assertEqual(self.penstock("run", "--help").code, 0)
+
+
+if __name__ == "__main__":
+  unittest.main()
