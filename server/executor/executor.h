@@ -103,6 +103,10 @@ class Executor {
   // when the step is not at the barrier; InvalidArgument for no decision.
   absl::Status Enqueue(const v1::ReleaseStep& release);
 
+  // OK while it works; the cause once it failed, which it reports itself, or
+  // was aborted.
+  absl::Status Stopped() const;
+
   // Ends the epoch: frees the engine within 1 s and drops what is queued. At
   // once in any thread, idempotent, does not wait. Reports nothing.
   void Abort(const absl::Status& cause);
@@ -127,7 +131,6 @@ class Executor {
   absl::Status Run(const Program& program);
   absl::Status Run(const v1::End& end);
   absl::StatusOr<v1::ReleaseStep> AwaitRelease();
-  absl::Status Stopped() const;
   // Stops with `failure` and reports it, unless stopped before.
   void Fail(const absl::Status& failure, absl::string_view reason, int edge);
   // The edge that the transport's failure names, or kNone.

@@ -286,9 +286,13 @@ absl::StatusOr<v1::StageReady> StageJob::Connect() {
 }
 
 absl::Status StageJob::Run(const RunAction& work) {
-  return std::visit(
+  const absl::Status status = std::visit(
       [this](const auto& message) { return executor_->Enqueue(message); },
       work.work);
+  // What came too late is no failure of its own. The executor has told the
+  // cause, or is about to, and knows more of it: the edge, by which the
+  // coordinator finds the stage to blame.
+  return executor_->Stopped().ok() ? status : absl::OkStatus();
 }
 
 void StageJob::Abort(const absl::Status& cause) { executor_->Abort(cause); }

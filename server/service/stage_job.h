@@ -77,7 +77,8 @@ class StageJob {
   // says what was built.
   absl::StatusOr<v1::StageReady> Connect();
 
-  // FailedPrecondition, InvalidArgument: as Executor::Enqueue.
+  // FailedPrecondition, InvalidArgument: as Executor::Enqueue. OK, and nothing
+  // is done, once the executor stopped: it reports the cause itself.
   absl::Status Run(const RunAction& work);
   void Abort(const absl::Status& cause);
 
