@@ -147,13 +147,8 @@ absl::Status AtKey(const NewJob& job, const std::string& key_path,
 
 absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal) {
   const std::string reason = common::status::Reason(refusal);
-  const absl::Status placed =
-      AtKey(job, planner::KeyPath(refusal), std::string(refusal.message()),
-            reason.empty() ? kInvalidSpec : reason);
-  // The code stays: ResourceExhausted is OUT_OF_MEMORY at planning.
-  return common::status::WithReason(
-      absl::Status(refusal.code(), placed.message()),
-      common::status::Reason(placed));
+  return AtKey(job, planner::KeyPath(refusal), std::string(refusal.message()),
+               reason.empty() ? kInvalidSpec : reason);
 }
 
 absl::StatusOr<ResolvedInputs> ResolveInputs(

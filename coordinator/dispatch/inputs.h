@@ -45,7 +45,8 @@ absl::StatusOr<ResolvedInputs> ResolveInputs(
 absl::Status AtKey(const NewJob& job, const std::string& key_path,
                    const std::string& message, const std::string& reason);
 
-// As AtKey for a refusal of the planner: its key path, reason and code.
+// As AtKey for a refusal of the planner, with its key path and reason. A plan
+// that does not fit is InvalidArgument too: to ask again would not help.
 absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal);
 
 }  // namespace penstock::coordinator::dispatch

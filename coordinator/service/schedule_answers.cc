@@ -96,6 +96,13 @@ absl::StatusOr<schedule::LoweringOptions> Options(
   return options;
 }
 
+// A limit that no order fits is a wrong request: asking again does not help.
+absl::Status Refusal(const absl::Status& status) {
+  return absl::IsResourceExhausted(status)
+             ? absl::InvalidArgumentError(status.message())
+             : status;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
@@ -108,9 +115,11 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
                    schedule::Generate(request.schedule(), shape));
   ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
                    Options(request, plan.ranks(), plan.chunks()));
-  RETURN_IF_ERROR(schedule::Verify(plan, options));
-  ASSIGN_OR_RETURN(const schedule::LoweredProgram program,
-                   schedule::Lower(plan, options));
+  RETURN_IF_ERROR(Refusal(schedule::Verify(plan, options)));
+  absl::StatusOr<schedule::LoweredProgram> lowered =
+      schedule::Lower(plan, options);
+  RETURN_IF_ERROR(Refusal(lowered.status()));
+  const schedule::LoweredProgram& program = *lowered;
   ASSIGN_OR_RETURN(const schedule::Simulation simulation,
                    schedule::Simulate(program, options.costs, options.memory));
 

@@ -8,8 +8,8 @@
 
 namespace penstock::coordinator::service {
 
-// InvalidArgument with the rule and the numbers; ResourceExhausted when no
-// order fits the memory limit.
+// InvalidArgument with the rule and the numbers, also when the order does not
+// fit the memory limit.
 absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
     const v1::SimulateScheduleRequest& request);
 

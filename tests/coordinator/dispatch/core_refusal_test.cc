@@ -37,7 +37,7 @@ TEST(CoreRefusalTest, ATooSmallMemoryLimitIsOutOfMemoryAtItsPlace) {
   job.positions.AddFilePosition("pipeline.memory_limit", 3, 5);
   const absl::Status refused = cluster.Create(job).status();
   EXPECT_THAT(refused,
-              StatusIs(absl::StatusCode::kResourceExhausted,
+              StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("tiny.yaml:3:5"), HasSubstr("stage 0"),
                              HasSubstr("more than its limit of 1000"))));
   EXPECT_EQ(common::status::Reason(refused), "OUT_OF_MEMORY");

@@ -54,7 +54,8 @@ TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
   EXPECT_THAT(SimulateSchedule(request), IsOk());
   request.set_memory_limit(3);
   EXPECT_THAT(SimulateSchedule(request),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("more than the limit of 3")));
 }
 
 TEST(SimulateScheduleTest, RefusesWhatHasNoMeaning) {
