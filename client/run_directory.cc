@@ -41,10 +41,34 @@ absl::Status CheckFresh(const std::string& path) {
 absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path) {
   RETURN_IF_ERROR(CheckFresh(path));
   std::error_code error;
-  const bool existed = fs::exists(path, error);
-  fs::create_directories(fs::path(path) / kLogs, error);
-  if (error) return Failed("cannot make", path, error);
-  return RunDirectory(fs::absolute(path).lexically_normal().string(), existed);
+  fs::path whole = fs::absolute(path).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();  // "runs/mine/"
+  if (!fs::exists(whole, error)) return CreateNew(whole.string());
+  fs::create_directory(whole / kLogs, error);
+  if (error) return Failed("cannot make", whole / kLogs, error);
+  return RunDirectory(whole.string(), /*existed=*/true);
+}
+
+absl::StatusOr<RunDirectory> RunDirectory::CreateNew(const std::string& path) {
+  std::error_code error;
+  const fs::path whole = path;
+  RunDirectory made(path, /*existed=*/false);
+  for (fs::path above = whole.parent_path();
+       above.has_relative_path() && !fs::exists(above, error);
+       above = above.parent_path()) {
+    made.made_parents_.push_back(above.string());
+  }
+  fs::create_directories(whole.parent_path(), error);
+  if (error) return Failed("cannot make", whole.parent_path(), error);
+  // Whoever makes it has it, of two runs at once.
+  if (!fs::create_directory(whole, error) && !error) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("run directory ", path, " was made by another run"));
+  }
+  if (error) return Failed("cannot make", whole, error);
+  fs::create_directory(whole / kLogs, error);
+  if (error) return Failed("cannot make", whole / kLogs, error);
+  return made;
 }
 
 absl::StatusOr<RunDirectory> RunDirectory::CreateDefault(
@@ -52,18 +76,19 @@ absl::StatusOr<RunDirectory> RunDirectory::CreateDefault(
     absl::Time now) {
   const fs::path runs = fs::path(working_directory) / "runs";
   std::error_code error;
-  const bool runs_existed = fs::exists(runs, error);
   const std::string stem = absl::StrCat(
       name, "-", absl::FormatTime("%Y%m%d-%H%M%S", now, absl::LocalTimeZone()));
   fs::path path = runs / stem;
-  for (int i = 2; fs::exists(path, error) && i < kMostAttempts; ++i) {
+  absl::StatusOr<RunDirectory> made = CreateNew(path.string());
+  for (int i = 2; absl::IsAlreadyExists(made.status()) && i < kMostAttempts;
+       ++i) {
     path = runs / absl::StrCat(stem, "-", i);
+    made = CreateNew(path.string());
   }
-  ASSIGN_OR_RETURN(RunDirectory made, Create(path.string()));
-  if (!runs_existed) made.made_parent_ = runs.string();
+  RETURN_IF_ERROR(made.status());
   const fs::path link = runs / "latest";
   if (fs::is_symlink(link, error)) {
-    made.link_before_ = fs::read_symlink(link, error).string();
+    made->link_before_ = fs::read_symlink(link, error).string();
   }
   // A new link takes the old one's place in one step.
   const fs::path fresh =
@@ -71,7 +96,7 @@ absl::StatusOr<RunDirectory> RunDirectory::CreateDefault(
   fs::create_directory_symlink(path.filename(), fresh, error);
   if (!error) fs::rename(fresh, link, error);
   if (error) return Failed("cannot make the link", link, error);
-  made.link_ = link.string();
+  made->link_ = link.string();
   return made;
 }
 
@@ -88,13 +113,15 @@ void RunDirectory::Remove() {
   } else {
     fs::remove_all(path_, ignored);
   }
-  if (!link_.empty()) {
+  // Another run may have taken the link since.
+  if (!link_.empty() &&
+      fs::read_symlink(link_, ignored) == fs::path(path_).filename()) {
     fs::remove(link_, ignored);
     if (!link_before_.empty()) {
       fs::create_directory_symlink(link_before_, link_, ignored);
     }
   }
-  if (!made_parent_.empty()) fs::remove(made_parent_, ignored);
+  for (const std::string& parent : made_parents_) fs::remove(parent, ignored);
 }
 
 }  // namespace penstock::client

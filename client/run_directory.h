@@ -3,6 +3,8 @@
 #define PENSTOCK_CLIENT_RUN_DIRECTORY_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,7 +16,8 @@ namespace penstock::client {
 class RunDirectory {
  public:
   // `path` must be absent or an empty folder: InvalidArgument otherwise.
-  // Makes it, with logs/ in it.
+  // Makes it, with logs/ in it. AlreadyExists: another process made it just
+  // now.
   static absl::StatusOr<RunDirectory> Create(const std::string& path);
 
   // runs/NAME-YYYYmmdd-HHMMSS below `working_directory` (a number is added
@@ -26,10 +29,14 @@ class RunDirectory {
   const std::string& path() const { return path_; }  // Absolute.
   std::string logs() const;
 
-  // Removes what this object made and whatever was written there since.
+  // Removes what this object made and whatever was written there since. Folders
+  // above it stay where something else is in them.
   void Remove();
 
  private:
+  // `path` is absolute and must be made by this call: AlreadyExists otherwise.
+  static absl::StatusOr<RunDirectory> CreateNew(const std::string& path);
+
   RunDirectory(std::string path, bool existed)
       : path_(std::move(path)), existed_(existed) {}
 
@@ -37,7 +44,8 @@ class RunDirectory {
   bool existed_ = false;
   std::string link_;         // runs/latest, where it was made,
   std::string link_before_;  // and where it pointed before.
-  std::string made_parent_;  // runs/, where it was made.
+  // Folders above path_ that were made for it, the innermost first.
+  std::vector<std::string> made_parents_;
 };
 
 // The check alone: whether Create() would take `path`.

@@ -2,7 +2,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,8 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 using ::penstock::testing::IsOk;
 using ::penstock::testing::StatusIs;
+using ::testing::Each;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(RunDirectoryTest, AbsentOrEmptyIsTakenAndRemovedWithoutATrace) {
   tests::fakes::TempDir dir;
@@ -68,6 +74,44 @@ TEST(RunDirectoryTest, RemovingTheFirstRunLeavesNoRunsFolder) {
       RunDirectory::CreateDefault(dir.path(), "gpt", absl::FromUnixSeconds(0)));
   only.Remove();
   EXPECT_TRUE(fs::is_empty(dir.path()));
+}
+
+TEST(RunDirectoryTest, FoldersAboveItAreRemovedWithIt) {
+  tests::fakes::TempDir dir;
+  ASSERT_OK_AND_ASSIGN(RunDirectory deep,
+                       RunDirectory::Create(dir.Path("a/b/run/")));
+  EXPECT_TRUE(fs::is_directory(dir.Path("a/b/run/logs")));
+  deep.Remove();
+  EXPECT_TRUE(fs::is_empty(dir.path()));
+}
+
+TEST(RunDirectoryTest, RunsAtOnceGetFoldersOfTheirOwn) {
+  tests::fakes::TempDir dir;
+  constexpr int kRuns = 8;
+  std::vector<std::string> paths(kRuns);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kRuns; ++i) {
+    threads.emplace_back([&dir, &path = paths[i]] {
+      const auto made = RunDirectory::CreateDefault(dir.path(), "gpt",
+                                                    absl::FromUnixSeconds(0));
+      if (made.ok()) path = made->path();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(paths, Each(Not(IsEmpty())));
+  EXPECT_EQ(std::set<std::string>(paths.begin(), paths.end()).size(), kRuns);
+}
+
+TEST(RunDirectoryTest, RemoveLeavesTheLinkOfALaterRun) {
+  tests::fakes::TempDir dir;
+  const absl::Time now = absl::FromUnixSeconds(0);
+  ASSERT_OK_AND_ASSIGN(RunDirectory first,
+                       RunDirectory::CreateDefault(dir.path(), "gpt", now));
+  ASSERT_OK_AND_ASSIGN(const RunDirectory second,
+                       RunDirectory::CreateDefault(dir.path(), "gpt", now));
+  first.Remove();
+  EXPECT_EQ(fs::read_symlink(dir.Path("runs/latest")),
+            fs::path(second.path()).filename());
 }
 
 }  // namespace
