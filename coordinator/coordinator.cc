@@ -27,6 +27,10 @@
 namespace penstock::coordinator {
 namespace {
 
+// `penstock run` ends all within five seconds of Ctrl-C, and its summary is
+// written before that also where a stage does not answer.
+constexpr absl::Duration kEmbeddedCancelDeadline = absl::Milliseconds(1500);
+
 dispatch::Options CoreOptions(const Coordinator::Options& options) {
   dispatch::Options core;
   core.registry.lease = options.lease;
@@ -35,6 +39,7 @@ dispatch::Options CoreOptions(const Coordinator::Options& options) {
   core.registry.highest_protocol = common::process::kHighestProtocol;
   core.build = options.build;
   core.state_directory = options.state_directory;
+  if (options.embedded) core.cancel_deadline = kEmbeddedCancelDeadline;
   return core;
 }
 
