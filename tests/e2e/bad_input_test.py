@@ -168,11 +168,28 @@ class BadInputTest(pc.PenstockCase):
     self.replaced("text.txt", "none.txt")
     self.refused(r"none\.txt", arguments=("--run-dir", "empty"))
 
+  def test_folders_above_the_run_directory_go_too(self):
+    self.replaced("text.txt", "none.txt")
+    self.refused(r"none\.txt", arguments=("--run-dir", "deep/er/run/"))
+
+  def test_plan_that_does_not_fit(self):
+    self.refused(r"--set pipeline\.memory_limit: stage 0 needs \d+ bytes",
+                 arguments=("--set", "pipeline.memory_limit=10KiB"))
+    self.refused(r"--set pipeline\.partition: ", "3.* 4",
+                 arguments=("--set", "pipeline.partition=[1, 2]"))
+
   # --- data -----------------------------------------------------------------
 
   def test_data_that_is_not_there(self):
     self.replaced("text.txt", "none.txt")
     self.refused(r"job\.yaml:9:3: .*data\.train.*none\.txt.*No such file")
+
+  def test_data_that_is_no_file(self):
+    (self.work / "folder").mkdir()
+    self.refused(r"--set data\.train: .*folder",
+                 arguments=("--set", "data.train=folder"))
+    self.refused(r"--set data\.train: .*/dev/null: is no regular file",
+                 arguments=("--set", "data.train=/dev/null"))
 
   def test_data_that_is_empty(self):
     (self.work / "text.txt").write_text("")

@@ -128,6 +128,47 @@ class FailureTest(pc.PenstockCase):
     done = self.end_within_limit(child, since)
     self.assertEqual(done.code, 130, done)
 
+  def test_stopped_stage_does_not_hold_up_the_end(self):
+    child = self.start_running()
+    os.kill(self.pid_of("penstock-stage --name stage-1"), signal.SIGSTOP)
+    since = self.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+    self.assertEqual(self.summary()["state"], "CANCELLED")
+
+  def test_terminal_signal_reaches_children_through_run_only(self):
+    # Ctrl-C goes to the foreground process group: of it is `run` alone.
+    child = self.start_running()
+    for pid in pc.processes_of(self.folder):
+      if pid != child.pid:
+        self.assertNotEqual(os.getpgid(pid), os.getpgid(child.pid))
+
+  def test_diverging_job_fails_with_its_results(self):
+    self.write_job()
+    done = self.run_job("--set", "optimizer.lr=1e30", "--set", "steps=8")
+    self.assertEqual(done.code, 1, done)
+    self.assertRegex(done.stderr, r"(?m)^penstock: job \S+ failed: NONFINITE: "
+                     r"step \d+: .*lower the learning rate")
+    summary = self.summary()
+    self.assertEqual((summary["state"], summary["reason"]),
+                     ("FAILED", "NONFINITE"))
+    self.assertEqual(summary["steps"], len(self.json_lines("metrics.jsonl")))
+    self.assertLess(summary["steps"], 8)
+    self.assertNothingStays()
+
+  def test_skipped_steps_are_recorded(self):
+    self.write_job()
+    self.succeed("--set", "optimizer.lr=1e30", "--set",
+                 "optimizer.on_nonfinite=skip")
+    metrics = self.json_lines("metrics.jsonl")
+    self.assertEqual([line["step"] for line in metrics], [1, 2, 3, 4])
+    skipped = [line for line in metrics if line["skipped"]]
+    self.assertTrue(skipped, metrics)
+    for line in skipped:
+      # Not finite: null, and its name.
+      self.assertIsNone(line["grad_norm"], line)
+      self.assertIn("grad_norm", line["nonfinite"])
+
   def test_run_ends_soon_after_its_job(self):
     self.write_job()
     child = self.start("penstock", "run", "job.yaml", "--run-dir", "run")

@@ -179,6 +179,19 @@ class RunDirectoryTest(pc.PenstockCase):
     self.assertEqual(sorted(p.name for p in (self.work / "runs").iterdir()),
                      sorted(["latest", *links]))
 
+  def test_runs_at_once_do_not_meet(self):
+    self.write_job(JOB)
+    children = [self.start("penstock", "run", "job.yaml") for _ in range(3)]
+    for child in children:
+      done = self.finish(child)
+      self.assertEqual(done.code, 0, done)
+    runs = [p for p in (self.work / "runs").iterdir() if p.name != "latest"]
+    self.assertEqual(len(runs), 3)
+    hashes = {self.summary(run)["weights_sha256"] for run in runs}
+    self.assertEqual(len(hashes), 1, hashes)
+    self.assertIn((self.work / "runs/latest").resolve(),
+                  [run.resolve() for run in runs])
+
   def test_refused_job_leaves_the_link_where_it_was(self):
     self.write_job(JOB)
     self.assertEqual(self.penstock("run", "job.yaml").code, 0)

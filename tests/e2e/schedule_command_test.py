@@ -110,6 +110,7 @@ class ScheduleCommandTest(pc.PenstockCase):
         (("--schedule", "1f1b", "--micro-batches", "0"), "micro.batches"),
         (("--schedule", "1f1b", "--stages", "0"), "ranks is 0"),
         (("--schedule", "1f1b", "-o", "xml"), "xml"),
+        (("--schedule", "gpipe", "--memory-limit", "1"), "limit of 1"),
         ((), "--schedule"),
     ):
       with self.subTest(arguments):
