@@ -134,6 +134,10 @@ class CondVar {
 
 class Notification {
  public:
+  Notification() = default;
+  // As absl's: may be destroyed as soon as a waiter has returned.
+  ~Notification() { MutexLock lock(&mutex_); }
+
   void Notify() {
     MutexLock lock(&mutex_);
     notified_ = true;

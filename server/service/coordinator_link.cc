@@ -25,18 +25,19 @@ using common::sync::Notification;
 
 constexpr absl::Duration kCloseTimeout = absl::Seconds(1);
 
-// One stream: a queue, one write and one read under way. Keeps itself alive
-// until OnDone.
+// One stream: a queue, one write and one read under way.
+//
+// The link holds it until it is done, and never lets gRPC's threads destroy it:
+// its context has a reference to the channel, and a channel that is destroyed
+// in a reaction makes gRPC's thread join itself.
 class SessionStream final
-    : public grpc::ClientBidiReactor<v1::StageMessage, v1::CoordinatorMessage>,
-      public std::enable_shared_from_this<SessionStream> {
+    : public grpc::ClientBidiReactor<v1::StageMessage, v1::CoordinatorMessage> {
  public:
   explicit SessionStream(CoordinatorLink::Listener listener)
       : listener_(std::move(listener)) {}
 
   void Start(v1::CoordinationService::Stub& stub,
              const v1::StageMessage& hello) {
-    self_ = shared_from_this();
     stub.async()->StageSession(&context_, this);
     AddHold();  // Writes start outside reactions too.
     Send(hello);
@@ -96,7 +97,6 @@ class SessionStream final
     writes_.Acquire();
     reads_.Acquire();
     listener_.on_broken(common::rpc::FromGrpcStatus(status));
-    const std::shared_ptr<SessionStream> keep = std::move(self_);
     done_.Notify();
   }
 
@@ -127,7 +127,6 @@ class SessionStream final
   grpc::ClientContext context_;
   v1::CoordinatorMessage incoming_;
   v1::StageMessage outgoing_;
-  std::shared_ptr<SessionStream> self_;
 
   Mutex mutex_;
   std::deque<v1::StageMessage> queue_ ABSL_GUARDED_BY(mutex_);
