@@ -50,9 +50,14 @@ class CoordinatorProcess final : public Coordinator,
       : core_(CoreOptions(options), store_),
         intake_(options.embedded ? service::JobIntake::Mode::kEmbedded
                                  : service::JobIntake::Mode::kDeployed),
-        files_([](const dispatch::WriteJobFile& write,
-                  const absl::Status& status) {
-          LOG(ERROR) << "result file " << write.name << ": " << status;
+        files_([this](const dispatch::WriteJobFile& write,
+                      const absl::Status& status) {
+          LOG(ERROR) << "job " << write.job_id << ": " << status;
+          loop_.Post([id = write.job_id, status](dispatch::Core& core,
+                                                 const dispatch::Now& now,
+                                                 dispatch::Actions& actions) {
+            core.WriteFailed(id, status, now, actions);
+          });
         }),
         loop_(clock_, core_, *this),
         sessions_(service::Sessions::Create(loop_, reactors_)),
@@ -63,8 +68,9 @@ class CoordinatorProcess final : public Coordinator,
 
   ~CoordinatorProcess() override {
     server_.reset();  // Nothing calls in any more,
-    loop_.Stop();     // and what was posted is done,
-    probes_.Drain();  // so that nothing calls out.
+    loop_.Stop();     // what was posted is done,
+    probes_.Drain();  // and nothing calls back.
+    files_.Drain();
   }
 
   absl::Status Listen(const common::rpc::Address& address) {

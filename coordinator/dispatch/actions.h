@@ -65,6 +65,7 @@ struct WriteJobFile {
     kReplace,  // Whole, by a temporary name and a rename.
     kAppend,   // `contents` ends in a newline.
   };
+  std::string job_id;
   std::string directory;  // The job's result folder, absolute.
   std::string name;       // Below it: "metrics.jsonl".
   std::string contents;

@@ -254,6 +254,15 @@ void Core::MonitorRefused(absl::string_view stage_name,
   s.Settle(now, actions);
 }
 
+void Core::WriteFailed(absl::string_view job_id, const absl::Status& status,
+                       const Now& now, Actions& actions) {
+  State& s = *state_;
+  if (JobRun* run = s.FindRun(job_id); run != nullptr) {
+    run->WriteFailed(status, s.Context(now, actions));
+  }
+  s.Settle(now, actions);
+}
+
 // --- Time.
 
 void Core::Tick(const Now& now, Actions& actions) {

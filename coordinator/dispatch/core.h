@@ -93,6 +93,11 @@ class Core {
   absl::StatusOr<v1::Job> CancelJob(absl::string_view job_id, const Now& now,
                                     Actions& actions);
 
+  // A WriteJobFile failed: the job does, DISK_FULL where the status is
+  // ResourceExhausted. Of a job that has ended it changes nothing.
+  void WriteFailed(absl::string_view job_id, const absl::Status& status,
+                   const Now& now, Actions& actions);
+
   // --- Time.
 
   // Does what is due. Early or repeated calls do no harm.

@@ -89,7 +89,8 @@ void JobLog::OpenFolder(Actions& actions) {
 void JobLog::Write(absl::string_view name, const std::string& contents,
                    WriteJobFile::Mode mode, Actions& actions) {
   if (job_.run_directory().empty()) return;
-  WriteJobFile write{.directory = job_.run_directory(),
+  WriteJobFile write{.job_id = job_.id(),
+                     .directory = job_.run_directory(),
                      .name = std::string(name),
                      .contents = contents,
                      .mode = mode};

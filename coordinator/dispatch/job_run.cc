@@ -255,6 +255,13 @@ void JobRun::Consequence(absl::string_view stage, const v1::Cause& cause,
              context.now, context.actions);
 }
 
+void JobRun::WriteFailed(const absl::Status& status,
+                         const RunContext& context) {
+  Fail(absl::IsResourceExhausted(status) ? Job::STATE_REASON_DISK_FULL
+                                         : Job::STATE_REASON_INTERNAL,
+       CauseOf(common::status::Annotate(status, "the job's results")), context);
+}
+
 void JobRun::FailWith(const absl::Status& status, const RunContext& context) {
   const v1::Cause cause = CauseOf(status);
   Fail(ReasonOf(cause), cause, context);

@@ -87,6 +87,9 @@ class JobRun {
   void ExplainLoss(absl::string_view stage, const std::string& how,
                    const RunContext& context);
 
+  // A result file could not be written.
+  void WriteFailed(const absl::Status& status, const RunContext& context);
+
   void Tick(const RunContext& context);
   common::time::MonotonicTime NextTick() const;
 

@@ -168,7 +168,7 @@ class GrpcSessions final : public Sessions,
 
   // A message of session `id`; `hello` for the first.
   void Deliver(SessionId id, v1::StageMessage message, bool first) {
-    loop_.Post([this, id, first, message = std::move(message)](
+    loop_.Post([id, first, message = std::move(message)](
                    dispatch::Core& core, const dispatch::Now& now,
                    dispatch::Actions& actions) {
       absl::Status status;

@@ -66,6 +66,23 @@ TEST_F(CoreFailureTest, AReapedStageFailsTheJobAtOnce) {
   EXPECT_EQ(summary["cause"]["stage"], "stage-1");
 }
 
+TEST_F(CoreFailureTest, AFullDiskFailsTheJobWithItsReason) {
+  Actions actions;
+  cluster_.core->WriteFailed(
+      cluster_.Job().id(),
+      absl::ResourceExhaustedError("writing /run/metrics.jsonl: no space"),
+      cluster_.now(), actions);
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL);
+  EXPECT_THAT(job.cause().message(), HasSubstr("/run/metrics.jsonl"));
+  ExpectFreeExcept("");
+  // The same again, of a job that is over: nothing.
+  cluster_.core->WriteFailed(job.id(), absl::PermissionDeniedError("again"),
+                             cluster_.now(), actions);
+  EXPECT_EQ(cluster_.Job().reason(), Job::STATE_REASON_DISK_FULL);
+}
+
 TEST_F(CoreFailureTest, BrokenSessionAndBrokenEdgesAreOneLostStage) {
   // The neighbours notice first, in either order.
   cluster_.stage(0).BreakEdge(0, 1);
