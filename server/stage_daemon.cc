@@ -51,9 +51,7 @@ class StageProcess final : public StageDaemon {
       : options_(options), on_end_(std::move(on_end)) {}
 
   ~StageProcess() override {
-    ending_.Notify();
-    if (publisher_.joinable()) publisher_.join();
-    monitor_.reset();                     // Nobody asks any more;
+    CloseMonitor();                       // Nobody asks any more;
     if (loop_ != nullptr) loop_->Join();  // nothing is decided,
     runner_.reset();                      // done,
     link_.reset();                        // or said;
@@ -93,9 +91,22 @@ class StageProcess final : public StageDaemon {
     return absl::OkStatus();
   }
 
-  void Stop() override { loop_->Stop(); }
+  // The monitor's socket closes before the session does: by that the
+  // coordinator knows a daemon that went from a session that broke.
+  void Stop() override {
+    CloseMonitor();
+    loop_->Stop();
+  }
 
  private:
+  void CloseMonitor() {
+    if (publisher_.joinable()) {
+      ending_.Notify();
+      publisher_.join();
+    }
+    monitor_.reset();
+  }
+
   service::StageResources Resources() {
     service::StageResources resources;
     resources.stage_name = options_.name;

@@ -4,6 +4,7 @@ ask them: addresses, names, leases, exit codes, output formats."""
 import json
 import re
 import signal
+import time
 import unittest
 
 import penstock_case as pc
@@ -81,8 +82,11 @@ class DaemonTest(pc.PenstockCase):
     self.assertIn(str(stage.pid), wide)
     self.assertIn("name: stage-a", self.penstock(*ask, "yaml").stdout)
 
+    # It is gone when it has ended, not a lease later.
     self.terminate(stage)
+    since = time.monotonic()
     self.await_stage(address, "stage-a", "LOST")
+    self.assertLess(time.monotonic() - since, 2)
     self.terminate(coordinator)
     self.assertFalse(list(self.folder.glob("*.sock")))
 
