@@ -13,7 +13,7 @@ inline constexpr int kMaxJobNameBytes = 40;
 // Ids of jobs: the same letters, long enough for NAME-xxxxx.
 inline constexpr int kMaxJobIdBytes = kMaxJobNameBytes + 6;
 
-// Stage names (INTERFACES: HOSTNAME-DEVICE): [a-z0-9]([a-z0-9.-]*[a-z0-9])?
+// Stage names (by default HOSTNAME-DEVICE): [a-z0-9]([a-z0-9.-]*[a-z0-9])?
 inline constexpr int kMaxStageNameBytes = 128;
 
 // InvalidArgument quoting the name (at most 64 bytes of it, escaped) and the

@@ -1,5 +1,5 @@
 // The arithmetic of the step barrier: what ReleaseStep says, computed once, in
-// f64, and sent as f32 (DESIGN section 5.2). Pure functions of numbers.
+// f64, and sent as f32 (docs/numerics.md). Pure functions of numbers.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_BARRIER_MATH_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_BARRIER_MATH_H_
 

@@ -1,4 +1,4 @@
-// Who is to blame when several things break at once (DESIGN sections 5.1, 5.4).
+// Who is to blame when several things break at once (docs/wire_protocol.md).
 //
 // One dead stage shows as a broken session and as broken edges of its
 // neighbours, in any order, within milliseconds. Neither alone says that the

@@ -29,7 +29,7 @@ struct SummaryRequest {
   v1::BuildInfo build;
 };
 
-// The keys of INTERFACES, in its order, and `cause` and `predicted` numbers
+// The keys of docs/operations.md, and `cause` and `predicted` numbers
 // beside them. Pretty-printed, ends in a newline.
 std::string Summary(const SummaryRequest& request);
 

@@ -1,5 +1,5 @@
 // Bytes of one rank, to the byte, from shapes and the lowered program: what the
-// stage daemon will allocate (DESIGN promise 4).
+// stage daemon will allocate.
 //
 //   parameters        weights in two versions, packed matrices, step scalars
 //   gradients         one a parameter; a tied embedding has a second one

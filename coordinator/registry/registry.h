@@ -2,7 +2,7 @@
 //
 // A stage is alive while it is heard: anything it says renews its lease. A
 // broken session alone loses nothing (the stage works on and dials again).
-// A stage is LOST when (DESIGN section 5.1)
+// A stage is LOST when
 //   (a) its lease expires;
 //   (b) its name registers with a new incarnation, which is accepted at once
 //       when the old one's session is broken or it missed three heartbeats,

@@ -17,7 +17,7 @@
 //   6 it says that it is unwell, or its engine stands still with work queued
 //   7 it moves again
 //   8 it is to hand over its work
-//   9 lease, newer incarnation, dead process (DESIGN section 5.1)
+//   9 lease, newer incarnation, dead process (registry.h)
 #ifndef PENSTOCK_COORDINATOR_REGISTRY_STAGE_STATE_H_
 #define PENSTOCK_COORDINATOR_REGISTRY_STAGE_STATE_H_
 

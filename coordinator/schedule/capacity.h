@@ -1,4 +1,4 @@
-// Least slot counts that cost no time (DESIGN section 7). Internal to lowering.
+// Least slot counts that cost no time: docs/schedules.md. Internal to lowering.
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_CAPACITY_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_CAPACITY_H_
 

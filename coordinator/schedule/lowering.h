@@ -2,7 +2,7 @@
 // replica reductions and the barrier. The execution rule that executor,
 // verifier and simulator share is written in lowered_program.h.
 //
-// Capacities (DESIGN section 7): the step is first timed with unlimited slots.
+// Capacities (docs/schedules.md): the step is first timed with unlimited slots.
 // Each edge then gets what keeps every message on time in that step, taking
 // into account that a message may arrive as late as its consumer or the reuse
 // of its send buffer needs it; last, all are cut to the least common bound at

@@ -8,7 +8,7 @@
 
 namespace penstock::server::data {
 
-// At most this many bytes of a file show in an error (INTERFACES).
+// At most this many bytes of a file show in an error.
 inline constexpr int kMaxQuotedBytes = 64;
 
 // The first kMaxQuotedBytes of `bytes` in double quotes, unprintable ones

@@ -1,6 +1,6 @@
 // Windows of a token stream: sequence_length + 1 tokens each, one every
 // sequence_length tokens, so that each token but the first is predicted once.
-// What is left at the end is dropped (DESIGN section 6, 11).
+// What is left at the end is dropped (docs/numerics.md).
 #ifndef PENSTOCK_SERVER_DATA_WINDOW_SOURCE_H_
 #define PENSTOCK_SERVER_DATA_WINDOW_SOURCE_H_
 

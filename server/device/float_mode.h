@@ -2,7 +2,7 @@
 //
 // A denormal operand costs about a hundred cycles on most CPUs, and GPUs flush
 // them in fast modes; so results are defined with FTZ (results) and DAZ
-// (operands) on (DESIGN section 6). The mode belongs to the thread: every
+// (operands) on (docs/numerics.md). The mode belongs to the thread: every
 // thread that runs ops of a CPU device has it set. An inline stream sets it in
 // whichever thread calls an op, and leaves it set; a thread pool's workers set
 // it when they start.

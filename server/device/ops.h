@@ -5,7 +5,7 @@
 // stream has run the op. Shapes are checked (CHECK): wrong ones are our bug.
 // Failures of the device itself show in Stream::status().
 //
-// Numerics (DESIGN section 6): the result of an op is a function of its
+// Numerics (docs/numerics.md): the result of an op is a function of its
 // arguments' values and shapes only; never of pointer alignment, of the thread
 // count, or of what else runs. "(=)" marks an output that is assigned, "(+=)"
 // one that is added to when `accumulate` is kAdd and assigned when it is

@@ -14,8 +14,8 @@ class MicroBatchSource {
  public:
   virtual ~MicroBatchSource() = default;
 
-  // Which sequences: `first` and those that follow, in the numbering of DESIGN
-  // section 6.11 (the job's cursor, or the validation windows in order).
+  // Which sequences: `first` and those that follow, in the numbering of
+  // docs/numerics.md (the job's cursor, or the validation windows in order).
   enum class Split { kTraining, kValidation };
 
   // Fills `ids` and `labels`, both (sequences, sequence_length) or empty where

@@ -68,8 +68,8 @@ struct StageAssignment {
   absl::Duration connect_deadline;
   absl::Duration command_deadline;
 
-  // The global index of the first sequence of a micro-batch (DESIGN section
-  // 6.11): training counts steps from 1, evaluation starts at 0.
+  // The global index of the first sequence of a micro-batch (see
+  // docs/numerics.md): training counts steps from 1, evaluation starts at 0.
   int64_t FirstTrainingSequence(int64_t step, int micro_batch) const {
     return ((step - 1) * micro_batches + micro_batch) * shape.batch;
   }

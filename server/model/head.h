@@ -1,6 +1,6 @@
 // The head: final norm, projection to the vocabulary, and the loss, summed over
 // the valid tokens of each sequence. It has no output activation: its gradient
-// starts from the loss itself, un-normalised (DESIGN section 6.10).
+// starts from the loss itself, un-normalised (docs/numerics.md).
 //
 // The logits stay in the stash and become their gradient in I.
 #ifndef PENSTOCK_SERVER_MODEL_HEAD_H_

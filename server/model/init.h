@@ -1,4 +1,4 @@
-// Initial weights without a checkpoint (DESIGN section 6.6): a function of
+// Initial weights without a checkpoint (docs/numerics.md): a function of
 // (seed, canonical name, shape) alone, so the same for every K.
 //
 // Element e of a normal tensor: Philox4x32-10 with

@@ -14,7 +14,7 @@
 // called once per Forward).
 //
 // At a layer's boundary activation and gradient are materialised in
-// kResidualType; nothing wider crosses it (DESIGN section 6.4).
+// kResidualType; nothing wider crosses it (docs/numerics.md).
 #ifndef PENSTOCK_SERVER_MODEL_LAYER_H_
 #define PENSTOCK_SERVER_MODEL_LAYER_H_
 
@@ -111,7 +111,7 @@ std::unique_ptr<Layer> MakeBlock(const ModelConfig& config, int64_t block,
 std::unique_ptr<Layer> MakeHead(const ModelConfig& config,
                                 const BatchShape& shape);
 
-// Dropout sites (DESIGN section 6.6), numbered independently of K and chunks.
+// Dropout sites (docs/numerics.md), numbered independently of K and chunks.
 enum class DropoutSite {
   kAttentionProbabilities,
   kAttentionOutput,

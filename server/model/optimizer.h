@@ -26,7 +26,7 @@ struct OptimizerConfig {
 };
 
 // What ReleaseStep brings, computed once in f64 by the coordinator and sent as
-// f32 (DESIGN section 5.2).
+// f32 (docs/numerics.md).
 struct StepScalars {
   float grad_scale = 1;        // min(1, clip / (norm + 1e-6)) / valid tokens
   float learning_rate = 0;     // Of this step.

@@ -18,7 +18,7 @@
 
 namespace penstock::server::model {
 
-// How a parameter starts without a checkpoint (DESIGN section 6.6).
+// How a parameter starts without a checkpoint (init.h).
 enum class Initial { kNormal, kZeros, kOnes };
 
 struct ParameterSpec {

@@ -3,7 +3,7 @@
 //
 // V[n] is the weights and the optimizer state after step n. The optimizer reads
 // V[n] and writes V[n + 1] into the other buffer, so that a step can be taken
-// back (DESIGN section 5.3). A step is, for the executor:
+// back. A step is, for the executor:
 //
 //   BeginStep()                          gradients start afresh
 //   chunks' backward calls               first contribution stores, later add
@@ -11,7 +11,7 @@
 //   EnqueueSumSquares()                  then sum_squares() for the StepReport
 //   Apply() or Skip()                    V[n] -> V[n + 1], repacks the weights
 //
-// Tied embedding (DESIGN section 6.7). TiedRole says what this rank does:
+// Tied embedding (docs/numerics.md). TiedRole says what this rank does:
 //   kWhole      both uses here: one weight, two gradients, CombineTied() adds.
 //   kEmbedding  owner; the head's gradient is received into
 //               tied_head_gradient(), CombineTied() adds it to tied_sum(),

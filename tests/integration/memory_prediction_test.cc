@@ -1,6 +1,6 @@
 // What the planner predicts with formulas of its own is what a stage daemon
-// allocates, to the byte: every shape, cut, schedule and device (DESIGN
-// promise 4). The planner knows nothing of server/; this holds them together.
+// allocates, to the byte: every shape, cut, schedule and device.
+// The planner knows nothing of server/; this holds them together.
 #include <memory>
 #include <random>
 #include <string>

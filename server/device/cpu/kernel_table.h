@@ -1,7 +1,7 @@
 // The one table of how products are cut, by instruction-set level.
 //
 // Checked in, never measured at run time: the choice of a kernel is a function
-// of level and shape (DESIGN section 6), and the table's digest is part of the
+// of level and shape (docs/numerics.md), and the table's digest is part of the
 // numerics id, so that machines with other tables do not mix. One shape class:
 // the microkernel below was the fastest on every product of the models in
 // docs/decisions/0002; kc alone decides bits (gemm-inl.h).

@@ -14,7 +14,7 @@ namespace penstock::coordinator::schedule {
 // All forwards chunk by chunk, then all backwards (looped breadth-first).
 Schedule LoopedBfs(const Shape& shape);
 
-// ZB1P with chunks: SCHEDULES' warm-up, split backward, W of op i once
+// ZB1P with chunks: its warm-up, split backward, W of op i once
 // i - warm-up >= rank.
 Schedule InterleavedZb1p(const Shape& shape);
 

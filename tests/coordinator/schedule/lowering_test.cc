@@ -168,7 +168,7 @@ TEST(Lower, ATiedEmbeddingOnOneRankNeedsNoEdgeAndReducesAfterBothStages) {
 }
 
 // What a schedule needs where every edge has the same number of slots and sends
-// block: the figures of DESIGN section 7.
+// block.
 struct Slots {
   int most_that_deadlocks = -1;
   int least_at_full_speed = 0;

@@ -102,7 +102,7 @@ TEST(Simulate, DeadlocksExactlyWhereTheRulePlayedOutDoes) {
   EXPECT_LT(deadlocks, 780);
 }
 
-// DESIGN section 7: capacities cost no time, whatever the times are.
+// docs/schedules.md: capacities cost no time, whatever the times are.
 TEST(Simulate, ComputedCapacitiesTakeNoLongerThanUnlimitedSlots) {
   std::mt19937 random(13);
   for (int i = 0; i < 400; ++i) {

@@ -46,7 +46,7 @@ std::vector<Sequence> ReadAll(const Dataset& dataset, Part part) {
   return all;
 }
 
-// The rule of DESIGN section 6, 11, by hand: cut windows of length + 1 until
+// The rule of docs/numerics.md by hand: cut windows of length + 1 until
 // one does not fit any more.
 std::vector<Sequence> Windows(const std::vector<int32_t>& tokens,
                               int64_t length) {

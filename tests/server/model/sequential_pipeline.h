@@ -66,7 +66,7 @@ class SequentialPipeline {
 
   // Forward and backward of all micro-batches, ties, norms. Gradients stay.
   absl::StatusOr<StepResult> Accumulate(const StepBatch& batch);
-  // The barrier's arithmetic (DESIGN section 5.2), then every rank's update.
+  // The barrier's arithmetic (docs/numerics.md), then every rank's update.
   absl::Status Apply(const StepResult& result);
 
   // Sum of losses and valid tokens of one micro-batch, without dropout.
@@ -75,7 +75,7 @@ class SequentialPipeline {
   // Of all ranks; canonical order.
   absl::Status ReadWeights(const server::model::ParameterStore::Sink& sink);
   absl::Status ReadGradients(const server::model::ParameterStore::Sink& sink);
-  // weights_sha256 (INTERFACES), hexadecimal.
+  // weights_sha256 (of summary.json), hexadecimal.
   absl::StatusOr<std::string> WeightsSha256();
 
   const std::vector<std::unique_ptr<server::model::ParameterStore>>& stores()
