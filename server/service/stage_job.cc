@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/status/status_macros.h"
 #include "server/checkpoint/model_folder_reader.h"
 #include "server/model/hugging_face.h"
@@ -217,7 +216,7 @@ absl::Status StageJob::LoadWeights(const v1::Assignment& assignment) {
                                     device, assignment_.parameters()));
   ASSIGN_OR_RETURN(const std::unique_ptr<device::Stream> stream,
                    device.CreateStream("load"));
-  const absl::Time deadline = absl::Now() + kLoadDeadline;
+  const absl::Time deadline = resources_.clock->Now() + kLoadDeadline;
   if (assignment.model_path().empty()) {
     const uint64_t seed = assignment.seed();
     return parameters_->Load(
@@ -263,7 +262,7 @@ absl::Status StageJob::StartExecutor(const v1::Assignment& assignment) {
 
 absl::StatusOr<v1::StageReady> StageJob::Connect() {
   RETURN_IF_ERROR(
-      transport_->Connect(absl::Now() + assignment_.connect_deadline));
+      transport_->Connect(resources_.clock->Now() + assignment_.connect_deadline));
   v1::StageReady ready;
   const std::vector<model::ParameterSpec>& owned = parameters_->owned();
   for (const model::ParameterSpec& spec : owned) {
