@@ -31,13 +31,12 @@ TEST(GrpcStatusTest, EveryCodeSurvivesBothWays) {
   EXPECT_TRUE(FromGrpcStatus(grpc::Status::OK).ok());
 }
 
-TEST(GrpcStatusTest, UnknownCodesBecomeUnknown) {
-  EXPECT_EQ(FromGrpcStatus(grpc::Status(static_cast<grpc::StatusCode>(99), ""))
-                .code(),
-            absl::StatusCode::kUnknown);
+TEST(CauseTest, CodesThatDoNotExistBecomeUnknown) {
   v1::Cause cause;
-  cause.set_code(0);
-  EXPECT_EQ(FromCause(cause).code(), absl::StatusCode::kUnknown);
+  for (const int code : {0, -1, 17, 99}) {
+    cause.set_code(code);
+    EXPECT_EQ(FromCause(cause).code(), absl::StatusCode::kUnknown) << code;
+  }
 }
 
 TEST(GrpcStatusTest, LongMessagesAreCutAtALine) {
