@@ -8,7 +8,10 @@
 
 #include <grpcpp/support/status.h>
 
+#include <utility>
+
 #include "absl/status/status.h"
+#include "common/sync/happens_before.h"
 
 namespace penstock::common::rpc {
 
@@ -19,6 +22,15 @@ inline constexpr char kErrorDomain[] = "penstock.dev";
 // that says how many bytes are missing.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
+
+// reactor.Finish() from a thread that is none of gRPC's: it may run before
+// gRPC has bound the reactor. Once, as Finish().
+template <typename Reactor>
+void FinishReactor(Reactor& reactor, const absl::Status& status) {
+  grpc::Status converted = ToGrpcStatus(status);
+  const sync::HiddenLocking hidden;
+  reactor.Finish(std::move(converted));
+}
 
 }  // namespace penstock::common::rpc
 

@@ -126,6 +126,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
     if (finished_) return;
     finished_ = true;
     tag_.Release();
+    const common::sync::HiddenLocking hidden;
     Finish(status);
   }
 
@@ -171,7 +172,7 @@ class GrpcJobServer final : public JobServer,
     files_.Post([this, request, response, reactor] {
       absl::StatusOr<dispatch::NewJob> job = intake_.Read(*request);
       if (!job.ok()) {
-        reactor->Finish(common::rpc::ToGrpcStatus(job.status()));
+        common::rpc::FinishReactor(*reactor, job.status());
         return;
       }
       loop_.Post([job = *std::move(job), response, reactor](
@@ -179,7 +180,7 @@ class GrpcJobServer final : public JobServer,
                      dispatch::Actions& actions) {
         absl::StatusOr<v1::Job> created = core.CreateJob(job, now, actions);
         if (created.ok()) *response = *std::move(created);
-        reactor->Finish(common::rpc::ToGrpcStatus(created.status()));
+        common::rpc::FinishReactor(*reactor, created.status());
       });
     });
     return reactor;

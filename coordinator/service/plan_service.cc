@@ -42,7 +42,7 @@ class GrpcPlanServer final : public PlanServer,
     queue_.Post([request, response, compute, reactor] {
       absl::StatusOr<Response> result = compute(*request);
       if (result.ok()) *response = *std::move(result);
-      reactor->Finish(common::rpc::ToGrpcStatus(result.status()));
+      common::rpc::FinishReactor(*reactor, result.status());
     });
     return reactor;
   }

@@ -84,6 +84,7 @@ class SessionReactor final
     finished_ = true;
     queue_.clear();
     writes_.Release();
+    const common::sync::HiddenLocking hidden;
     Finish(status);
   }
 

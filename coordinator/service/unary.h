@@ -26,7 +26,7 @@ grpc::ServerUnaryReactor* AnswerFromCore(grpc::CallbackServerContext* context,
                 dispatch::Actions& actions) {
     absl::StatusOr<Response> result = call(core, now, actions);
     if (result.ok()) *response = *std::move(result);
-    reactor->Finish(common::rpc::ToGrpcStatus(result.status()));
+    common::rpc::FinishReactor(*reactor, result.status());
   });
   return reactor;
 }

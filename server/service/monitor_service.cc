@@ -85,6 +85,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
     if (finished_) return;
     finished_ = true;
     tag_.Release();
+    const common::sync::HiddenLocking hidden;
     Finish(status);
   }
 
