@@ -13,21 +13,6 @@ using schedule::LoweredStep;
 using schedule::Op;
 using schedule::StepKind;
 
-v1::Op OpToProto(Op op) {
-  switch (op) {
-    case Op::kForward:
-      return v1::OP_FORWARD;
-    case Op::kBackward:
-      return v1::OP_BACKWARD;
-    case Op::kBackwardInput:
-      return v1::OP_BACKWARD_INPUT;
-    case Op::kBackwardWeight:
-      return v1::OP_BACKWARD_WEIGHT;
-  }
-  CHECK(false) << "unknown operation";
-  return v1::OP_UNSPECIFIED;
-}
-
 }  // namespace
 
 v1::StepCommands TrainCommands(const LoweredProgram& program, int rank,
@@ -80,6 +65,21 @@ v1::StepCommands EvaluateCommands(const LoweredProgram& program, int rank,
 
 bool CarriesFullTimings(int64_t step, int64_t steps) {
   return step <= 3 || step % 10 == 0 || step == steps;
+}
+
+v1::Op OpToProto(Op op) {
+  switch (op) {
+    case Op::kForward:
+      return v1::OP_FORWARD;
+    case Op::kBackward:
+      return v1::OP_BACKWARD;
+    case Op::kBackwardInput:
+      return v1::OP_BACKWARD_INPUT;
+    case Op::kBackwardWeight:
+      return v1::OP_BACKWARD_WEIGHT;
+  }
+  CHECK(false) << "unknown operation";
+  return v1::OP_UNSPECIFIED;
 }
 
 v1::Edge EdgeToProto(const schedule::Edge& edge) {

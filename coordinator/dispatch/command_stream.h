@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "coordinator/schedule/instruction.h"
 #include "coordinator/schedule/lowered_program.h"
 #include "penstock/v1/coordination_service.pb.h"
 
@@ -23,6 +24,7 @@ v1::StepCommands EvaluateCommands(const schedule::LoweredProgram& program,
 // tenth, and the last.
 bool CarriesFullTimings(int64_t step, int64_t steps);
 
+v1::Op OpToProto(schedule::Op op);
 v1::Edge EdgeToProto(const schedule::Edge& edge);
 
 }  // namespace penstock::coordinator::dispatch

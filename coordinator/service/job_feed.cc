@@ -1,20 +1,9 @@
 #include "coordinator/service/job_feed.h"
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/timestamp.pb.h"
+#include "coordinator/dispatch/proto_time.h"
 
 namespace penstock::coordinator::service {
-namespace {
-
-void SetTime(absl::Time time, google::protobuf::Timestamp& out) {
-  const int64_t seconds = absl::ToUnixSeconds(time);
-  out.set_seconds(seconds);
-  out.set_nanos(static_cast<int32_t>(
-      absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
-}
-
-}  // namespace
-
 void JobFeed::Publish(const std::string& job_id, const v1::JobEvent& event) {
   common::sync::MutexLock lock(&mutex_);
   Job& job = jobs_[job_id];
@@ -60,7 +49,7 @@ void JobFeed::Bookmark(absl::Time now) {
     if (job.watchers.empty()) continue;
     v1::JobEvent event;
     event.set_revision(job.events.back().revision());
-    SetTime(now, *event.mutable_time());
+    *event.mutable_time() = dispatch::ToProto(now);
     event.mutable_bookmark();
     for (JobWatcher* watcher : job.watchers) watcher->Offer(event);
   }

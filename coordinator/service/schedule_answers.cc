@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
+#include "coordinator/dispatch/command_stream.h"
 #include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowered_program.h"
@@ -18,34 +19,6 @@
 
 namespace penstock::coordinator::service {
 namespace {
-
-v1::Op ToProto(schedule::Op op) {
-  switch (op) {
-    case schedule::Op::kForward:
-      return v1::OP_FORWARD;
-    case schedule::Op::kBackward:
-      return v1::OP_BACKWARD;
-    case schedule::Op::kBackwardInput:
-      return v1::OP_BACKWARD_INPUT;
-    case schedule::Op::kBackwardWeight:
-      return v1::OP_BACKWARD_WEIGHT;
-  }
-  return v1::OP_UNSPECIFIED;
-}
-
-v1::EdgeKind ToProto(schedule::EdgeKind kind) {
-  switch (kind) {
-    case schedule::EdgeKind::kActivation:
-      return v1::EDGE_KIND_ACTIVATION;
-    case schedule::EdgeKind::kGradient:
-      return v1::EDGE_KIND_GRADIENT;
-    case schedule::EdgeKind::kTiedGradient:
-      return v1::EDGE_KIND_TIED_GRADIENT;
-    case schedule::EdgeKind::kTiedSum:
-      return v1::EDGE_KIND_TIED_SUM;
-  }
-  return v1::EDGE_KIND_UNSPECIFIED;
-}
 
 absl::StatusOr<double> Time(const char* name, std::optional<double> given,
                             double otherwise) {
@@ -135,7 +108,7 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
       const schedule::LoweredStep& step = program.steps[rank][i];
       if (step.kind != schedule::StepKind::kCompute) continue;
       v1::SimulatedCommand& command = *out.add_commands();
-      command.set_op(ToProto(step.command.op));
+      command.set_op(dispatch::OpToProto(step.command.op));
       command.set_stage(step.command.stage);
       command.set_micro_batch(step.command.micro_batch);
       command.set_start(simulation.timeline[rank][i].start);
@@ -147,9 +120,7 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
     out.set_from(edge.source_rank);
     out.set_to(edge.target_rank);
     out.set_capacity(edge.capacity);
-    out.mutable_edge()->set_source_stage(edge.source_stage);
-    out.mutable_edge()->set_target_stage(edge.target_stage);
-    out.mutable_edge()->set_kind(ToProto(edge.kind));
+    *out.mutable_edge() = dispatch::EdgeToProto(edge);
   }
   for (const schedule::CriticalItem& item : simulation.critical_path) {
     if (item.edge == schedule::kNone) {
