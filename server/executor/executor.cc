@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
@@ -71,8 +70,8 @@ absl::Status Executor::Start() {
                                                 .clock = deps_.clock,
                                                 .epoch = options_.epoch}));
   RETURN_IF_ERROR(compute_->Synchronize(absl::InfiniteFuture()));
-  transport_->OnFailure([this](const absl::Status& failure) {
-    Fail(failure, "EDGE_BROKEN", EdgeOf(failure));
+  transport_->OnFailure([this](const transport::Failure& failure) {
+    Fail(failure.status, "EDGE_BROKEN", failure.edge);
   });
   engine_ = std::thread([this] { Engine(); });
   return absl::OkStatus();
@@ -169,11 +168,11 @@ void Executor::Engine() {
         std::visit([this](const auto& item) { return Run(item); }, *work);
     if (status.ok()) continue;
     // What a failed transport did to the stream is not the cause.
-    const absl::Status cause = transport_->status();
-    if (cause.ok()) {
-      Fail(status, "INTERNAL", kNone);
+    const transport::Failure cause = transport_->failure();
+    if (cause.status.ok()) {
+      Fail(status, "INTERNAL", std::nullopt);
     } else {
-      Fail(cause, "EDGE_BROKEN", EdgeOf(cause));
+      Fail(cause.status, "EDGE_BROKEN", cause.edge);
     }
     return;
   }
@@ -265,7 +264,7 @@ absl::Status Executor::Run(const v1::End& end) {
 }
 
 void Executor::Fail(const absl::Status& failure, absl::string_view reason,
-                    int edge) {
+                    const std::optional<transport::Edge>& edge) {
   v1::StageFailure message;
   {
     MutexLock lock(&mutex_);
@@ -280,25 +279,12 @@ void Executor::Fail(const absl::Status& failure, absl::string_view reason,
   cause.set_message(std::string(failure.message()));
   cause.set_reason(std::string(reason));
   cause.set_stage_name(options_.stage_name);
-  if (edge != kNone) {
-    const transport::Edge& from = assignment_.edges[edge].edge;
-    message.mutable_edge()->set_source_stage(from.source_stage);
-    message.mutable_edge()->set_target_stage(from.target_stage);
-    message.mutable_edge()->set_kind(EncodeKind(from.kind));
+  if (edge.has_value()) {
+    message.mutable_edge()->set_source_stage(edge->source_stage);
+    message.mutable_edge()->set_target_stage(edge->target_stage);
+    message.mutable_edge()->set_kind(EncodeKind(edge->kind));
   }
   deps_.listener->OnFailure(message);
-}
-
-int Executor::EdgeOf(const absl::Status& failure) const {
-  // transport.h: a failure's message begins with its edge.
-  for (size_t i = 0; i < assignment_.edges.size(); ++i) {
-    const std::string name = ToString(assignment_.edges[i].edge);
-    if (absl::StartsWith(failure.message(), absl::StrCat(name, ":")) ||
-        absl::StartsWith(failure.message(), absl::StrCat(name, ","))) {
-      return i;
-    }
-  }
-  return kNone;
 }
 
 std::string Executor::WaitsFor(const HeadCommand& head) const {
@@ -332,7 +318,9 @@ absl::Duration Executor::CheckDeadline() {
                                     : absl::StrCat("waits for ", waits_for));
   const absl::Status failure = absl::DeadlineExceededError(message);
   Fail(failure, waits_for.empty() ? "COMMAND_TIMEOUT" : "TRANSPORT_TIMEOUT",
-       head->waits_for);
+       head->waits_for == kNone
+           ? std::nullopt
+           : std::optional(assignment_.edges[head->waits_for].edge));
   transport_->Abort(failure);
   return limit;
 }

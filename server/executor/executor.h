@@ -132,9 +132,8 @@ class Executor {
   absl::Status Run(const v1::End& end);
   absl::StatusOr<v1::ReleaseStep> AwaitRelease();
   // Stops with `failure` and reports it, unless stopped before.
-  void Fail(const absl::Status& failure, absl::string_view reason, int edge);
-  // The edge that the transport's failure names, or kNone.
-  int EdgeOf(const absl::Status& failure) const;
+  void Fail(const absl::Status& failure, absl::string_view reason,
+            const std::optional<transport::Edge>& edge);
   std::string WaitsFor(const HeadCommand& head) const;
 
   // Constant after construction.

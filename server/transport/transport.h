@@ -18,8 +18,8 @@
 // of the other edges stay until Abort() or the destructor, so that the death of
 // one rank is not reported as the death of its neighbours by theirs.
 //
-// Thread-compatible: the engine thread sends and receives; Abort() and status()
-// alone may be called from any thread.
+// Thread-compatible: the engine thread sends and receives; Abort(), failure()
+// and status() alone may be called from any thread.
 #ifndef PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 #define PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 
@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,16 @@ struct EdgeStats {
   int64_t payload_bytes = 0;
 };
 
+// Why a transport has failed.
+struct Failure {
+  absl::Status status;  // OK: it has not.
+  // The edge that failed first; none where no single edge did: Abort, and
+  // Connect at its deadline.
+  std::optional<Edge> edge;
+
+  friend bool operator==(const Failure&, const Failure&) = default;
+};
+
 class Transport {
  public:
   // Aborts what is open; never blocks for longer than 1 s. Its events may
@@ -125,13 +136,14 @@ class Transport {
                        const device::Tensor& into, device::Stream& after,
                        device::Event& done) = 0;
 
-  // OK, or the first failure: names the edge, the peer and what happened
+  // The first failure. Its status names the edge, the peer and what happened
   // ("activation 0->1: peer stage-1 (127.0.0.1:4711) closed the connection").
-  virtual absl::Status status() const = 0;
+  virtual Failure failure() const = 0;
+  absl::Status status() const { return failure().status; }
 
   // Calls `callback` once, from some thread, at the first failure (not for
   // Abort or Close). Set before the first Send or Receive. It must not block.
-  virtual void OnFailure(std::function<void(const absl::Status&)> callback) = 0;
+  virtual void OnFailure(std::function<void(const Failure&)> callback) = 0;
 
   // Fails every pending and later event with `cause` and drops all
   // connections. Frees every waiter within 1 s. Any thread; idempotent.

@@ -1,5 +1,6 @@
 // Failures and ends: mismatches, dead peers, Abort, Close, deadlines.
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -10,6 +11,7 @@ namespace penstock::testing {
 namespace {
 
 using server::transport::EdgeKind;
+using server::transport::Failure;
 using ::testing::_;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -30,8 +32,8 @@ TEST_P(FailureTest, AnotherTagFailsBothEndsAndNamesBothTags) {
                              HasSubstr("epoch 7 step 3 micro-batch 0"),
                              HasSubstr("epoch 7 step 4 micro-batch 0"))));
   EXPECT_THAT(sent->Await(), StatusIs(_, HasSubstr("activation 0->1")));
-  EXPECT_FALSE(b->status().ok());
-  EXPECT_FALSE(a->status().ok());
+  EXPECT_EQ(b->failure().edge, Activation(0));
+  EXPECT_EQ(a->failure().edge, Activation(0));
 }
 
 TEST_P(FailureTest, AnotherShapeOfTheSameSizeFailsTheEdge) {
@@ -76,6 +78,7 @@ TEST_P(FailureTest, AFailedStreamFailsTheTransport) {
   EXPECT_THAT(sent.Await(), StatusIs(absl::StatusCode::kResourceExhausted,
                                      AllOf(HasSubstr("activation 0->1"),
                                            HasSubstr("no memory"))));
+  EXPECT_EQ(a->failure().edge, Activation(0));
   a->Abort(kCause);
   EXPECT_FALSE(received->Await().ok());
 }
@@ -85,11 +88,11 @@ TEST_P(FailureTest, ADeadPeerFailsEveryWaiterWithItsNameAndEdge) {
   Rank a(*world_, 0, links);
   auto b = std::make_unique<Rank>(*world_, 1, links);
   common::sync::Notification told;
-  absl::Status failure;
+  Failure failure;
   std::atomic<int> calls{0};
-  a->OnFailure([&](const absl::Status& status) {
+  a->OnFailure([&](const Failure& first) {
     if (calls.fetch_add(1) == 0) {
-      failure = status;
+      failure = first;
       told.Notify();
     }
   });
@@ -103,7 +106,8 @@ TEST_P(FailureTest, ADeadPeerFailsEveryWaiterWithItsNameAndEdge) {
                          AllOf(HasSubstr("rank-1"), HasSubstr("goodbye"))));
   }
   ASSERT_TRUE(told.WaitForNotificationWithTimeout(absl::Seconds(60)));
-  EXPECT_EQ(failure, a->status());
+  EXPECT_EQ(failure, a->failure());
+  EXPECT_TRUE(failure.edge == Activation(0) || failure.edge == Gradient(1));
   a.Destroy();
   EXPECT_EQ(calls.load(), 1);
 }
@@ -117,12 +121,14 @@ TEST_P(FailureTest, OneDeadRankIsNotReportedForItsLiveNeighbours) {
   auto sent = (*b).Send(Activation(1), 1, {1});
   a.Destroy();
   EXPECT_THAT(sent->Await(), StatusIs(_, HasSubstr("activation 0->1")));
+  EXPECT_EQ((*b)->failure().edge, Activation(0));
   // Rank 1 knows; rank 2 hears of it only when rank 1 ends its epoch.
   auto received = c.Receive(Activation(1), 1, 1);
   EXPECT_TRUE(received->StaysPending());
   EXPECT_OK(c->status());
   (*b)->Abort(kCause);
   EXPECT_THAT(received->Await(), StatusIs(_, HasSubstr("rank-1")));
+  EXPECT_EQ(c->failure().edge, Activation(1));
 }
 
 TEST_P(FailureTest, AfterAFailureEveryLaterEventFails) {
@@ -174,10 +180,10 @@ TEST_P(FailureTest, AbortIsIdempotentSilentAndFailsLaterEvents) {
   const std::vector<Link> links = {{Activation(0), 0, 1}};
   Rank a(*world_, 0, links), b(*world_, 1, links);
   std::atomic<int> calls{0};
-  a->OnFailure([&](const absl::Status&) { calls.fetch_add(1); });
+  a->OnFailure([&](const Failure&) { calls.fetch_add(1); });
   a->Abort(kCause);
   a->Abort(absl::InternalError("later"));
-  EXPECT_EQ(a->status(), kCause);
+  EXPECT_EQ(a->failure(), (Failure{.status = kCause, .edge = std::nullopt}));
   EXPECT_EQ(a.Send(Activation(0), 1, {1})->Await(), kCause);
   EXPECT_EQ(a->Connect(Soon()), kCause);
   a.Destroy();
@@ -237,14 +243,15 @@ TEST_P(FailureTest, ConnectAtItsDeadlineNamesTheMissingEdge) {
                        AllOf(HasSubstr("activation 0->1"),
                              HasSubstr("gradient 1->0"))));
   EXPECT_THAT(pending->Await(), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(a->failure().edge, std::nullopt);
 }
 
 TEST_P(FailureTest, CloseOfBothEndsIsNoFailure) {
   const std::vector<Link> links = {{Activation(0), 0, 1}, {Gradient(1), 1, 0}};
   Rank a(*world_, 0, links), b(*world_, 1, links);
   std::atomic<int> calls{0};
-  a->OnFailure([&](const absl::Status&) { calls.fetch_add(1); });
-  b->OnFailure([&](const absl::Status&) { calls.fetch_add(1); });
+  a->OnFailure([&](const Failure&) { calls.fetch_add(1); });
+  b->OnFailure([&](const Failure&) { calls.fetch_add(1); });
   ASSERT_OK(a->Connect(Soon()));
   auto sent = a.Send(Activation(0), 1, {1});
   auto received = b.Receive(Activation(0), 1, 1);

@@ -107,14 +107,14 @@ absl::Status Exchange::Connect(Member& member, absl::Time deadline) {
   };
   const auto settled = [this, &member, &missing] {
     mutex_.AssertHeld();
-    return !member.status.ok() || missing().empty();
+    return !member.failure.status.ok() || missing().empty();
   };
   if (!mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline)) {
-    member.status = absl::DeadlineExceededError(
+    member.failure.status = absl::DeadlineExceededError(
         absl::StrCat("no peer has joined on ", absl::StrJoin(missing(), ", ")));
     CloseOperationsLocked(member);
   }
-  return member.status;
+  return member.failure.status;
 }
 
 Channel* Exchange::Find(int64_t epoch, const Edge& edge) {
@@ -134,7 +134,8 @@ void Exchange::Begin(Member& member, Channel& channel, EdgeRole role,
     const End& peer = sends ? channel.target : channel.source;
     CHECK(end.member == &member) << ToString(channel.edge) << ": "
                                  << member.name << " is not at this end";
-    if (!member.status.ok()) return Finish(*operation, member.status);
+    if (!member.failure.status.ok())
+      return Finish(*operation, member.failure.status);
     if (member.goodbye) {
       return Finish(*operation, absl::FailedPreconditionError(absl::StrCat(
                                     ToString(channel.edge), ": closed")));
@@ -147,7 +148,7 @@ void Exchange::Begin(Member& member, Channel& channel, EdgeRole role,
     const bool peer_left =
         !peer.name.empty() && (peer.member == nullptr || peer.member->gone);
     if (peer_left || (peer.member != nullptr && peer.member->goodbye)) {
-      FailLocked(&member,
+      FailLocked(&member, channel,
                  absl::UnavailableError(absl::StrCat(
                      ToString(channel.edge), ": peer ", peer.name,
                      peer_left ? " closed the connection without goodbye"
@@ -174,7 +175,7 @@ void Exchange::Ready(Channel& channel,
                     operation) != channel.source.operations.end();
       End& end = sends ? channel.source : channel.target;
       FailLocked(
-          end.member,
+          end.member, channel,
           absl::Status(status.code(),
                        absl::StrCat(ToString(channel.edge), ", ",
                                     ToString(operation->tag),
@@ -237,8 +238,8 @@ void Exchange::DeliverLocked(Channel& channel, Calls& calls) {
                           absl::StrCat(ToString(channel.edge), ": peer ",
                                        peer.name, ": ", wrong.message()));
     };
-    FailLocked(channel.target.member, at(channel.source), calls);
-    FailLocked(channel.source.member, at(channel.target), calls);
+    FailLocked(channel.target.member, channel, at(channel.source), calls);
+    FailLocked(channel.source.member, channel, at(channel.target), calls);
     return;
   }
   if (channel.stalled) return;
@@ -261,10 +262,10 @@ void Exchange::DeliverLocked(Channel& channel, Calls& calls) {
   }
 }
 
-void Exchange::FailLocked(Member* member, const absl::Status& failure,
-                          Calls& calls) {
-  if (member == nullptr || !member->status.ok() || member->gone) return;
-  member->status = failure;
+void Exchange::FailLocked(Member* member, const Channel& channel,
+                          const absl::Status& failure, Calls& calls) {
+  if (member == nullptr || !member->failure.status.ok() || member->gone) return;
+  member->failure = {.status = failure, .edge = channel.edge};
   if (member->on_failure) {
     ++member->callbacks;
     calls.push_back(member);
@@ -278,7 +279,7 @@ void Exchange::CloseOperationsLocked(Member& member) {
       if (end->member != &member) continue;
       const size_t kept = channel->copying ? 1 : 0;
       while (end->operations.size() > kept) {
-        Finish(*end->operations.back(), member.status);
+        Finish(*end->operations.back(), member.failure.status);
         end->operations.pop_back();
       }
     }
@@ -287,12 +288,12 @@ void Exchange::CloseOperationsLocked(Member& member) {
 
 void Exchange::RunCalls(const Calls& calls) {
   for (Member* member : calls) {
-    std::function<void(const absl::Status&)> callback;
-    absl::Status failure;
+    std::function<void(const Failure&)> callback;
+    Failure failure;
     {
       MutexLock lock(&mutex_);
       callback = member->on_failure;
-      failure = member->status;
+      failure = member->failure;
     }
     callback(failure);
     MutexLock lock(&mutex_);
@@ -306,7 +307,7 @@ void Exchange::FailPeersLocked(Member& member, absl::string_view what,
     for (End* end : {&channel->source, &channel->target}) {
       if (end->member == &member) continue;
       FailLocked(
-          end->member,
+          end->member, *channel,
           absl::UnavailableError(absl::StrCat(
               ToString(channel->edge), ": peer ", member.name, " ", what)),
           calls);
@@ -314,13 +315,13 @@ void Exchange::FailPeersLocked(Member& member, absl::string_view what,
   }
 }
 
-absl::Status Exchange::status(const Member& member) const {
+Failure Exchange::failure(const Member& member) const {
   MutexLock lock(&mutex_);
-  return member.status;
+  return member.failure;
 }
 
 void Exchange::SetOnFailure(Member& member,
-                            std::function<void(const absl::Status&)> callback) {
+                            std::function<void(const Failure&)> callback) {
   MutexLock lock(&mutex_);
   member.on_failure = std::move(callback);
 }
@@ -332,7 +333,7 @@ void Exchange::Abort(Member& member, const absl::Status& cause) {
     MutexLock lock(&mutex_);
     if (member.gone) return;
     member.gone = true;
-    if (member.status.ok()) member.status = cause;
+    if (member.failure.status.ok()) member.failure.status = cause;
     CloseOperationsLocked(member);
     // What is being copied is done when the copy is: at most a memcpy away.
     const auto quiet = [this, &member] {
@@ -358,17 +359,17 @@ absl::Status Exchange::Close(Member& member, absl::Time deadline) {
     for (Channel* channel : member.channels) {
       for (End* end : {&channel->source, &channel->target}) {
         CHECK(end->member != &member || end->operations.empty() ||
-              !member.status.ok())
+              !member.failure.status.ok())
             << ToString(channel->edge) << ": closed with messages pending";
       }
     }
-    if (!member.status.ok()) return member.status;
+    if (!member.failure.status.ok()) return member.failure.status;
     member.goodbye = true;
     // A peer that waits for this rank on an edge waits in vain.
     for (Channel* channel : member.channels) {
       for (End* end : {&channel->source, &channel->target}) {
         if (end->member == &member || end->operations.empty()) continue;
-        FailLocked(end->member,
+        FailLocked(end->member, *channel,
                    absl::UnavailableError(absl::StrCat(
                        ToString(channel->edge), ": peer ", member.name,
                        " said goodbye while a message was pending")),
@@ -390,13 +391,13 @@ absl::Status Exchange::Close(Member& member, absl::Time deadline) {
     };
     const auto settled = [this, &member, &waits_for] {
       mutex_.AssertHeld();
-      return !member.status.ok() || waits_for().empty();
+      return !member.failure.status.ok() || waits_for().empty();
     };
     if (!mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline)) {
       result = absl::DeadlineExceededError(
           absl::StrCat("no goodbye on ", absl::StrJoin(waits_for(), ", ")));
     } else {
-      result = member.status;
+      result = member.failure.status;
     }
   }
   RunCalls(calls);

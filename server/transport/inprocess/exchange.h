@@ -44,10 +44,10 @@ struct Operation {
 // One rank's transport. Guarded by the exchange's lock.
 struct Member {
   std::string name;
-  absl::Status status;  // First failure, or the cause of Abort.
+  Failure failure;  // The first, or the cause of Abort.
   bool goodbye = false;
   bool gone = false;  // Aborted or destroyed: to its peers, dead.
-  std::function<void(const absl::Status&)> on_failure;
+  std::function<void(const Failure&)> on_failure;
   std::vector<Channel*> channels;  // Each once.
   int callbacks = 0;               // Calls of on_failure under way.
 };
@@ -96,9 +96,9 @@ class Exchange {
   void Ready(Channel& channel, const std::shared_ptr<Operation>& operation,
              const absl::Status& status);
 
-  absl::Status status(const Member& member) const;
+  Failure failure(const Member& member) const;
   void SetOnFailure(Member& member,
-                    std::function<void(const absl::Status&)> callback);
+                    std::function<void(const Failure&)> callback);
   void Abort(Member& member, const absl::Status& cause);
   absl::Status Close(Member& member, absl::Time deadline);
   EdgeStats stats(const Channel& channel, const Member& member) const;
@@ -118,8 +118,10 @@ class Exchange {
   // What is wrong with the two heads: a fault to order, or they differ.
   absl::Status CheckLocked(Channel& channel)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Fails the member with `failure` and calls back, unless it has failed.
-  void FailLocked(Member* member, const absl::Status& failure, Calls& calls)
+  // Fails the member for what happened on `channel` and calls back, unless it
+  // has failed.
+  void FailLocked(Member* member, const Channel& channel,
+                  const absl::Status& failure, Calls& calls)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes the member's operations with its status, except those that are
   // being copied: who copies completes them.

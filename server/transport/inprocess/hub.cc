@@ -34,8 +34,8 @@ class InProcessTransport final : public Transport {
                device::Stream& after, device::Event& done) override {
     Begin(edge, EdgeRole::kTarget, tag, into, after, done);
   }
-  absl::Status status() const override { return exchange_->status(*member_); }
-  void OnFailure(std::function<void(const absl::Status&)> callback) override {
+  Failure failure() const override { return exchange_->failure(*member_); }
+  void OnFailure(std::function<void(const Failure&)> callback) override {
     exchange_->SetOnFailure(*member_, std::move(callback));
   }
   void Abort(const absl::Status& cause) override {

@@ -60,7 +60,9 @@ std::string Connection::WhoLocked() const {
 }
 
 void Connection::Tell(const News& news) {
-  if (!news.failure.ok()) deps_.owner.OnBroken(news.failure);
+  if (!news.failure.ok()) {
+    deps_.owner.OnBroken({.status = news.failure, .edge = options_.edge});
+  }
   if (news.closed) deps_.owner.OnClosed();
 }
 

@@ -31,7 +31,7 @@ namespace penstock::server::transport::tcp {
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
-  virtual void OnBroken(const absl::Status& failure) = 0;
+  virtual void OnBroken(const Failure& failure) = 0;
   virtual void OnClosed() = 0;
 };
 

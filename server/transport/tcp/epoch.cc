@@ -208,10 +208,10 @@ absl::Status Epoch::Connect(absl::Time deadline) {
     MutexLock lock(&mutex_);
     const auto settled = [this] {
       mutex_.AssertHeld();
-      return !status_.ok() || connected_ == connections_.size();
+      return !failure_.status.ok() || connected_ == connections_.size();
     };
     if (mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline)) {
-      return status_;
+      return failure_.status;
     }
   }
   std::vector<std::string> missing;
@@ -224,19 +224,19 @@ absl::Status Epoch::Connect(absl::Time deadline) {
   absl::Status result;
   {
     MutexLock lock(&mutex_);
-    if (status_.ok()) status_ = late;
-    result = status_;
+    if (failure_.status.ok()) failure_.status = late;
+    result = failure_.status;
   }
   FailConnections(result);
   return result;
 }
 
-absl::Status Epoch::status() const {
+Failure Epoch::failure() const {
   MutexLock lock(&mutex_);
-  return status_;
+  return failure_;
 }
 
-void Epoch::OnFailure(std::function<void(const absl::Status&)> callback) {
+void Epoch::OnFailure(std::function<void(const Failure&)> callback) {
   MutexLock lock(&mutex_);
   on_failure_ = std::move(callback);
 }
@@ -246,17 +246,17 @@ void Epoch::FailConnections(const absl::Status& failure) {
   for (const auto& connection : connections_) connection->Fail(failure);
 }
 
-void Epoch::OnBroken(const absl::Status& failure) {
+void Epoch::OnBroken(const Failure& failure) {
   {
     MutexLock lock(&mutex_);
-    if (!status_.ok()) return;
-    status_ = failure;
+    if (!failure_.status.ok()) return;
+    failure_ = failure;
     // On the loop thread, which the transport's destructor waits for.
     if (on_failure_) {
       loop_.Run([callback = on_failure_, failure] { callback(failure); });
     }
   }
-  FailConnections(failure);
+  FailConnections(failure.status);
 }
 
 void Epoch::OnClosed() {
@@ -270,8 +270,8 @@ void Epoch::Abort(const absl::Status& cause) {
   {
     MutexLock lock(&mutex_);
     if (std::exchange(aborted_, true)) return;
-    if (status_.ok()) status_ = cause;
-    failure = status_;
+    if (failure_.status.ok()) failure_.status = cause;
+    failure = failure_.status;
   }
   FailConnections(failure);
   for (const auto& connection : connections_) connection->Cut();
@@ -280,7 +280,7 @@ void Epoch::Abort(const absl::Status& cause) {
 absl::Status Epoch::Close(absl::Time deadline) {
   {
     MutexLock lock(&mutex_);
-    if (!status_.ok()) return status_;
+    if (!failure_.status.ok()) return failure_.status;
   }
   for (const auto& connection : connections_) {
     CHECK_EQ(connection->pending(), 0u) << ToString(connection->options().edge)
@@ -291,10 +291,10 @@ absl::Status Epoch::Close(absl::Time deadline) {
     MutexLock lock(&mutex_);
     const auto settled = [this] {
       mutex_.AssertHeld();
-      return !status_.ok() || closed_ == connections_.size();
+      return !failure_.status.ok() || closed_ == connections_.size();
     };
     if (mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline)) {
-      return status_;
+      return failure_.status;
     }
   }
   std::vector<std::string> silent;

@@ -68,12 +68,13 @@ class Epoch final : public ConnectionOwner {
 
   absl::Status Connect(absl::Time deadline);
   void NoteConnected();  // A connection was attached.
-  absl::Status status() const;
-  void OnFailure(std::function<void(const absl::Status&)> callback);
+  Failure failure() const;
+  absl::Status status() const { return failure().status; }
+  void OnFailure(std::function<void(const Failure&)> callback);
   void Abort(const absl::Status& cause);
   absl::Status Close(absl::Time deadline);
 
-  void OnBroken(const absl::Status& failure) override;
+  void OnBroken(const Failure& failure) override;
   void OnClosed() override;
 
  private:
@@ -115,11 +116,11 @@ class Epoch final : public ConnectionOwner {
   std::vector<uint32_t> owing_ ABSL_GUARDED_BY(move_mutex_);
 
   mutable common::sync::Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  Failure failure_ ABSL_GUARDED_BY(mutex_);
   bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
   size_t connected_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t closed_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::function<void(const absl::Status&)> on_failure_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(const Failure&)> on_failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock::server::transport::tcp

@@ -123,10 +123,9 @@ void TcpTransport::Begin(const Edge& edge, EdgeRole role, const Tag& tag,
       });
 }
 
-absl::Status TcpTransport::status() const { return epoch_->status(); }
+Failure TcpTransport::failure() const { return epoch_->failure(); }
 
-void TcpTransport::OnFailure(
-    std::function<void(const absl::Status&)> callback) {
+void TcpTransport::OnFailure(std::function<void(const Failure&)> callback) {
   epoch_->OnFailure(std::move(callback));
 }
 

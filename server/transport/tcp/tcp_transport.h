@@ -51,8 +51,8 @@ class TcpTransport final : public Transport {
             device::Stream& after, device::Event& done) override;
   void Receive(const Edge& edge, const Tag& tag, const device::Tensor& into,
                device::Stream& after, device::Event& done) override;
-  absl::Status status() const override;
-  void OnFailure(std::function<void(const absl::Status&)> callback) override;
+  Failure failure() const override;
+  void OnFailure(std::function<void(const Failure&)> callback) override;
   void Abort(const absl::Status& cause) override;
   absl::Status Close(absl::Time deadline) override;
   EdgeStats stats(const Edge& edge) const override;

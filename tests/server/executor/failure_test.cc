@@ -18,6 +18,7 @@
 #include "server/device/reference/factory.h"
 #include "server/executor/deadline_watch.h"
 #include "tests/fakes/async_device/async_device.h"
+#include "tests/fakes/forwarding_transport.h"
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/executor/pipeline.h"
 
@@ -81,6 +82,53 @@ TEST(FailureTest, BrokenEdgeIsReportedByBothEnds) {
   EXPECT_TRUE(pipeline->mailbox().TakeAll().empty());
   EXPECT_THAT(pipeline->executor(0).Enqueue(pipeline->Commands(0, 2)),
               StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// Words its failures in its own way.
+class LaconicTransport final : public tests::fakes::ForwardingTransport {
+ public:
+  using ForwardingTransport::ForwardingTransport;
+
+  server::transport::Failure failure() const override {
+    return Laconic(wrapped().failure());
+  }
+  void OnFailure(std::function<void(const server::transport::Failure&)>
+                     callback) override {
+    wrapped().OnFailure([callback = std::move(callback)](
+                            const server::transport::Failure& failure) {
+      callback(Laconic(failure));
+    });
+  }
+
+ private:
+  static server::transport::Failure Laconic(
+      server::transport::Failure failure) {
+    if (!failure.status.ok()) {
+      failure.status = absl::Status(failure.status.code(), "gone");
+    }
+    return failure;
+  }
+};
+
+TEST(FailureTest, TheBrokenEdgeDoesNotDependOnTheWordsOfItsFailure) {
+  Pipeline::Options options = Options(2, 4);
+  options.hub.faults = {{.edge = {1, 0, EdgeKind::kGradient},
+                         .message = 1,
+                         .kind = FaultKind::kBreak}};
+  options.transport = [](int, auto transport) {
+    return std::make_unique<LaconicTransport>(std::move(transport));
+  };
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+  }
+  for (const v1::StageFailure& failure : Failures(*pipeline, 2)) {
+    EXPECT_EQ(failure.cause().message(), "gone");
+    EXPECT_EQ(failure.edge().source_stage(), 1);
+    EXPECT_EQ(failure.edge().target_stage(), 0);
+    EXPECT_EQ(failure.edge().kind(), v1::EDGE_KIND_GRADIENT);
+  }
 }
 
 TEST(FailureTest, EdgeThatBreaksAtTheBarrierIsReportedAtOnce) {
@@ -189,26 +237,19 @@ class Trigger {
   std::atomic<int> left_;
 };
 
-class TriggeringTransport final : public server::transport::Transport {
+class TriggeringTransport final : public tests::fakes::ForwardingTransport {
  public:
   TriggeringTransport(std::shared_ptr<Trigger> trigger,
                       std::unique_ptr<server::transport::Transport> wrapped)
-      : trigger_(std::move(trigger)), wrapped_(std::move(wrapped)) {}
+      : ForwardingTransport(std::move(wrapped)), trigger_(std::move(trigger)) {}
 
-  absl::Status Connect(absl::Time deadline) override {
-    return wrapped_->Connect(deadline);
-  }
-  absl::StatusOr<std::unique_ptr<server::device::Event>> CreateEvent()
-      override {
-    return wrapped_->CreateEvent();
-  }
   void Send(const server::transport::Edge& edge,
             const server::transport::Tag& tag,
             const server::device::Tensor& payload,
             server::device::Stream& after,
             server::device::Event& done) override {
     trigger_->Use();
-    wrapped_->Send(edge, tag, payload, after, done);
+    wrapped().Send(edge, tag, payload, after, done);
   }
   void Receive(const server::transport::Edge& edge,
                const server::transport::Tag& tag,
@@ -216,24 +257,11 @@ class TriggeringTransport final : public server::transport::Transport {
                server::device::Stream& after,
                server::device::Event& done) override {
     trigger_->Use();
-    wrapped_->Receive(edge, tag, into, after, done);
-  }
-  absl::Status status() const override { return wrapped_->status(); }
-  void OnFailure(std::function<void(const absl::Status&)> callback) override {
-    wrapped_->OnFailure(std::move(callback));
-  }
-  void Abort(const absl::Status& cause) override { wrapped_->Abort(cause); }
-  absl::Status Close(absl::Time deadline) override {
-    return wrapped_->Close(deadline);
-  }
-  server::transport::EdgeStats stats(
-      const server::transport::Edge& edge) const override {
-    return wrapped_->stats(edge);
+    wrapped().Receive(edge, tag, into, after, done);
   }
 
  private:
   const std::shared_ptr<Trigger> trigger_;
-  const std::unique_ptr<server::transport::Transport> wrapped_;
 };
 
 enum class Streams { kInline, kAsynchronous };

@@ -3,13 +3,13 @@
 #ifndef PENSTOCK_TESTS_SERVER_EXECUTOR_LEAKY_TRANSPORT_H_
 #define PENSTOCK_TESTS_SERVER_EXECUTOR_LEAKY_TRANSPORT_H_
 
-#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "server/device/device.h"
 #include "server/transport/transport.h"
+#include "tests/fakes/forwarding_transport.h"
 
 namespace penstock::testing {
 
@@ -28,20 +28,19 @@ struct LeakSite {
 };
 
 // Thread-compatible, as a transport.
-class LeakyTransport final : public server::transport::Transport {
+class LeakyTransport final : public tests::fakes::ForwardingTransport {
  public:
   // `idle`: a stream on which nothing else runs.
   LeakyTransport(const LeakSite& site,
                  std::unique_ptr<server::transport::Transport> wrapped,
                  std::unique_ptr<server::device::Stream> idle)
-      : site_(site), idle_(std::move(idle)), wrapped_(std::move(wrapped)) {}
+      : ForwardingTransport(std::move(wrapped)),
+        site_(site),
+        idle_(std::move(idle)) {}
 
-  absl::Status Connect(absl::Time deadline) override {
-    return wrapped_->Connect(deadline);
-  }
   absl::StatusOr<std::unique_ptr<server::device::Event>> CreateEvent()
       override {
-    auto event = wrapped_->CreateEvent();
+    auto event = wrapped().CreateEvent();
     if (!event.ok()) return event.status();
     return std::make_unique<LeakyEvent>(*std::move(event));
   }
@@ -51,7 +50,7 @@ class LeakyTransport final : public server::transport::Transport {
             server::device::Stream& after,
             server::device::Event& done) override {
     const bool leaks = Leaks(edge, server::transport::EdgeRole::kSource);
-    wrapped_->Send(edge, tag, payload, After(leaks, after), Use(leaks, done));
+    wrapped().Send(edge, tag, payload, After(leaks, after), Use(leaks, done));
   }
   void Receive(const server::transport::Edge& edge,
                const server::transport::Tag& tag,
@@ -59,19 +58,7 @@ class LeakyTransport final : public server::transport::Transport {
                server::device::Stream& after,
                server::device::Event& done) override {
     const bool leaks = Leaks(edge, server::transport::EdgeRole::kTarget);
-    wrapped_->Receive(edge, tag, into, After(leaks, after), Use(leaks, done));
-  }
-  absl::Status status() const override { return wrapped_->status(); }
-  void OnFailure(std::function<void(const absl::Status&)> callback) override {
-    wrapped_->OnFailure(std::move(callback));
-  }
-  void Abort(const absl::Status& cause) override { wrapped_->Abort(cause); }
-  absl::Status Close(absl::Time deadline) override {
-    return wrapped_->Close(deadline);
-  }
-  server::transport::EdgeStats stats(
-      const server::transport::Edge& edge) const override {
-    return wrapped_->stats(edge);
+    wrapped().Receive(edge, tag, into, After(leaks, after), Use(leaks, done));
   }
 
  private:
@@ -111,8 +98,7 @@ class LeakyTransport final : public server::transport::Transport {
   }
 
   const LeakSite site_;
-  std::unique_ptr<server::device::Stream> idle_;
-  std::unique_ptr<server::transport::Transport> wrapped_;  // Goes first.
+  const std::unique_ptr<server::device::Stream> idle_;
 };
 
 }  // namespace penstock::testing

@@ -143,7 +143,7 @@ TEST(DeadPeerTest, KilledIdle) {
   ExpectNoticedInTime([] {
     Pair pair("idle", 1);
     common::sync::Notification failed;
-    pair.transport->OnFailure([&](const absl::Status&) { failed.Notify(); });
+    pair.transport->OnFailure([&](const auto&) { failed.Notify(); });
     const absl::Time start = absl::Now();
     pair.child.Kill();
     EXPECT_TRUE(failed.WaitForNotificationWithTimeout(absl::Seconds(60)));

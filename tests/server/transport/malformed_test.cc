@@ -64,7 +64,7 @@ class MalformedTest : public ::testing::Test {
   // A target end with a posted slot of 4 floats, and its proved source.
   RawSocket OpenTarget() {
     transport_ = Open(EdgeRole::kTarget, Activation(0), "");
-    transport_->OnFailure([this](const absl::Status&) { failed_.Notify(); });
+    transport_->OnFailure([this](const Failure&) { failed_.Notify(); });
     RawSocket source = RawSocket::Dial(listener_->address());
     EXPECT_TRUE(ProveAsDialler(source, Activation(0), kEpoch, kSecret));
     slot_ = {.values = {0, 0, 0, 0}, .done = transport_->CreateEvent().value()};
