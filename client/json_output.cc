@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "common/time/proto_time.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
@@ -35,11 +36,6 @@ std::string WithoutPrefix(const EnumValueDescriptor& value) {
   }
   return std::string(
       absl::StripPrefix(value.name(), absl::StrCat(prefix, "_")));
-}
-
-absl::Time TimeOf(const google::protobuf::Timestamp& stamp) {
-  return absl::FromUnixSeconds(stamp.seconds()) +
-         absl::Nanoseconds(stamp.nanos());
 }
 
 // One value: the field itself (index < 0), or an element of a repeated one.
@@ -132,12 +128,14 @@ void AppendYaml(const Json& json, int indent, std::string& out) {
 Json ToJson(const Message& message) {
   if (const auto* stamp =
           dynamic_cast<const google::protobuf::Timestamp*>(&message)) {
-    return absl::FormatTime("%Y-%m-%dT%H:%M:%E*SZ", TimeOf(*stamp),
+    return absl::FormatTime("%Y-%m-%dT%H:%M:%E*SZ",
+                            common::time::FromProto(*stamp),
                             absl::UTCTimeZone());
   }
   if (const auto* duration =
           dynamic_cast<const google::protobuf::Duration*>(&message)) {
-    return absl::StrCat(duration->seconds() + duration->nanos() / 1e9, "s");
+    return absl::StrCat(
+        absl::ToDoubleSeconds(common::time::FromProto(*duration)), "s");
   }
   Json json = Json::object();
   const auto& reflection = *message.GetReflection();

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "common/log/log.h"
+#include "common/time/proto_time.h"
 #include "coordinator/dispatch/job_log.h"
-#include "coordinator/dispatch/proto_time.h"
 #include "nlohmann/json.hpp"
 
 namespace penstock::coordinator::dispatch {
@@ -62,7 +62,7 @@ v1::StepMetrics Accounting::Commit(const CommittedStep& step) {
   const double seconds = absl::ToDoubleSeconds(step.committed - step.started);
   v1::StepMetrics metrics;
   metrics.set_step(result.step);
-  *metrics.mutable_time() = ToProto(step.wall);
+  *metrics.mutable_time() = common::time::ToProto(step.wall);
   metrics.set_epoch((result.step - 1) * batch_ / sequences_);
   metrics.set_loss(result.valid_tokens > 0
                        ? result.loss_sum /
@@ -184,8 +184,7 @@ std::string MetricsLine(const v1::StepMetrics& metrics) {
     if (!std::isfinite(value)) nonfinite.push_back(name);
   };
   line["step"] = metrics.step();
-  line["time"] = Rfc3339(absl::FromUnixSeconds(metrics.time().seconds()) +
-                         absl::Nanoseconds(metrics.time().nanos()));
+  line["time"] = Rfc3339(common::time::FromProto(metrics.time()));
   line["epoch"] = metrics.epoch();
   number("loss", metrics.loss());
   line["tokens"] = metrics.tokens();

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status/error_details.h"
+#include "common/time/proto_time.h"
 #include "coordinator/dispatch/command_stream.h"
-#include "coordinator/dispatch/proto_time.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/parameter_sizes.h"
 
@@ -174,9 +174,9 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   assignment.set_epoch_secret(request.epoch_secret);
   assignment.set_threads(static_cast<int>(spec.threads_per_stage.value_or(0)));
   *assignment.mutable_connect_deadline() =
-      ToProto(request.options.connect_deadline);
+      common::time::ToProto(request.options.connect_deadline);
   *assignment.mutable_command_deadline() =
-      ToProto(request.options.command_deadline);
+      common::time::ToProto(request.options.command_deadline);
   return assignment;
 }
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
+#include "common/time/proto_time.h"
 #include "coordinator/dispatch/core_state.h"
 #include "coordinator/dispatch/job_run.h"
-#include "coordinator/dispatch/proto_time.h"
 #include "coordinator/dispatch/stage_links.h"
 #include "coordinator/registry/registry.h"
 
@@ -78,8 +78,9 @@ absl::StatusOr<v1::RegisterStageResponse> Core::RegisterStage(
   v1::RegisterStageResponse response;
   response.set_protocol(registered.protocol);
   response.set_term(s.options.term);
-  *response.mutable_lease() = ToProto(s.options.registry.lease);
-  *response.mutable_heartbeat() = ToProto(s.options.registry.heartbeat);
+  *response.mutable_lease() = common::time::ToProto(s.options.registry.lease);
+  *response.mutable_heartbeat() =
+      common::time::ToProto(s.options.registry.heartbeat);
   s.Settle(now, actions);
   return response;
 }
@@ -117,9 +118,9 @@ absl::Status Core::OpenSession(SessionId session, const v1::Hello& hello,
   welcome.mutable_welcome()->set_term(s.options.term);
   welcome.mutable_welcome()->set_epoch(s.links.epoch(name));
   *welcome.mutable_welcome()->mutable_lease() =
-      ToProto(s.options.registry.lease);
+      common::time::ToProto(s.options.registry.lease);
   *welcome.mutable_welcome()->mutable_heartbeat() =
-      ToProto(s.options.registry.heartbeat);
+      common::time::ToProto(s.options.registry.heartbeat);
   s.links.SendUnnumbered(name, std::move(welcome), actions);
   if (stray) {
     v1::Cause cause;

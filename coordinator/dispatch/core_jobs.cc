@@ -8,12 +8,12 @@
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
 #include "common/status/status_macros.h"
+#include "common/time/proto_time.h"
 #include "coordinator/dispatch/core.h"
 #include "coordinator/dispatch/core_state.h"
 #include "coordinator/dispatch/inputs.h"
 #include "coordinator/dispatch/job_log.h"
 #include "coordinator/dispatch/job_run.h"
-#include "coordinator/dispatch/proto_time.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/plan.h"
 #include "coordinator/spec/resolved_yaml.h"
@@ -38,7 +38,7 @@ absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
   }
   job.set_name(new_job.spec.name);
   job.set_state(v1::Job::STATE_QUEUED);
-  *job.mutable_create_time() = ToProto(now.wall);
+  *job.mutable_create_time() = common::time::ToProto(now.wall);
   job.set_stages(static_cast<int>(new_job.spec.pipeline.stages.value_or(1)));
   job.set_steps(new_job.spec.steps.value_or(0));
   job.set_run_directory(

@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
-#include "coordinator/dispatch/proto_time.h"
+#include "common/time/proto_time.h"
 #include "coordinator/jobs/job_state.h"
 #include "nlohmann/json.hpp"
 
@@ -18,7 +18,7 @@ std::string Rfc3339(absl::Time time) {
 void JobLog::Emit(v1::JobEvent event, const Now& now, Actions& actions) {
   job_.set_revision(job_.revision() + 1);
   event.set_revision(job_.revision());
-  *event.mutable_time() = ToProto(now.wall);
+  *event.mutable_time() = common::time::ToProto(now.wall);
   if (event.has_job()) event.mutable_job()->set_revision(job_.revision());
   CHECK_OK(store_.Update(job_));
   actions.push_back(PublishJob{job_.id(), std::move(event)});

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status/error_details.h"
-#include "coordinator/dispatch/proto_time.h"
+#include "common/time/proto_time.h"
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/jobs/job_state.h"
 #include "coordinator/registry/stage_state.h"
@@ -322,7 +322,7 @@ void JobRun::Finish(const Verdict& verdict, const RunContext& context) {
   Job& job = log_.mutable_job();
   job.set_reason(verdict.reason);
   if (verdict.cause.code() != 0) *job.mutable_cause() = verdict.cause;
-  *job.mutable_end_time() = ToProto(context.now.wall);
+  *job.mutable_end_time() = common::time::ToProto(context.now.wall);
   // The summary tells of the end, and the end's event carries the summary.
   const Job::State before = job.state();
   job.set_state(verdict.state);

@@ -7,9 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
+#include "common/time/proto_time.h"
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/dispatch/job_run.h"
-#include "coordinator/dispatch/proto_time.h"
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/planner/parameter_sizes.h"
 
@@ -40,7 +40,8 @@ void JobRun::StartSteps(const RunContext& context) {
     CHECK_OK(context.registry.Move(name, v1::Stage::STATE_RUNNING));
   }
   // Absent from a job that was refused: nothing of it ran.
-  *log_.mutable_job().mutable_start_time() = ToProto(context.now.wall);
+  *log_.mutable_job().mutable_start_time() =
+      common::time::ToProto(context.now.wall);
   log_.Move(Job::STATE_RUNNING, context.now, context.actions);
   phase_ = Phase::kStepping;
   deadline_ = context.now.monotonic + context.options.registry.lease;

@@ -10,6 +10,7 @@
 #include "common/log/log.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
+#include "common/time/proto_time.h"
 #include "coordinator/registry/stage_state.h"
 
 namespace penstock::coordinator::registry {
@@ -344,9 +345,8 @@ v1::Stage Registry::ToProto(const StageEntry& stage, MonotonicTime now) const {
   proto.set_rank(stage.rank);
   proto.set_step(stage.step);
   if (!stage.lost()) {
-    const int64_t ns = absl::ToInt64Nanoseconds(now - stage.last_contact);
-    proto.mutable_last_contact()->set_seconds(ns / 1000000000);
-    proto.mutable_last_contact()->set_nanos(static_cast<int>(ns % 1000000000));
+    *proto.mutable_last_contact() =
+        common::time::ToProto(now - stage.last_contact);
   }
   return proto;
 }

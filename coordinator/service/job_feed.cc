@@ -1,7 +1,7 @@
 #include "coordinator/service/job_feed.h"
 
 #include "absl/strings/str_cat.h"
-#include "coordinator/dispatch/proto_time.h"
+#include "common/time/proto_time.h"
 
 namespace penstock::coordinator::service {
 void JobFeed::Publish(const std::string& job_id, const v1::JobEvent& event) {
@@ -49,7 +49,7 @@ void JobFeed::Bookmark(absl::Time now) {
     if (job.watchers.empty()) continue;
     v1::JobEvent event;
     event.set_revision(job.events.back().revision());
-    *event.mutable_time() = dispatch::ToProto(now);
+    *event.mutable_time() = common::time::ToProto(now);
     event.mutable_bookmark();
     for (JobWatcher* watcher : job.watchers) watcher->Offer(event);
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
+#include "common/time/proto_time.h"
 
 namespace penstock::server::executor {
 namespace {
@@ -354,11 +355,8 @@ absl::StatusOr<StageAssignment> DecodeAssignment(
   to.recompute = assignment.full_recompute() ? model::Recompute::kFull
                                              : model::Recompute::kNone;
   to.seed = assignment.seed();
-  const auto duration = [](const google::protobuf::Duration& from) {
-    return absl::Seconds(from.seconds()) + absl::Nanoseconds(from.nanos());
-  };
-  to.connect_deadline = duration(assignment.connect_deadline());
-  to.command_deadline = duration(assignment.command_deadline());
+  to.connect_deadline = common::time::FromProto(assignment.connect_deadline());
+  to.command_deadline = common::time::FromProto(assignment.command_deadline());
   if (to.connect_deadline <= absl::ZeroDuration() ||
       to.command_deadline <= absl::ZeroDuration()) {
     return Wrong("connect_deadline and command_deadline must be above 0");

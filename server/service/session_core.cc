@@ -7,16 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/time/proto_time.h"
 
 namespace penstock::server::service {
 namespace {
 
 using Body = v1::StageMessage::BodyCase;
-
-absl::Duration FromProto(const google::protobuf::Duration& duration) {
-  return absl::Seconds(duration.seconds()) +
-         absl::Nanoseconds(duration.nanos());
-}
 
 // Refusals that dialling again cannot mend.
 bool IsFinal(const absl::Status& status) {
@@ -57,8 +53,8 @@ void SessionCore::On(StartEvent, Time, Actions& actions) {
 void SessionCore::On(RegisteredEvent event, Time now, Actions& actions) {
   if (state_ != SessionState::kRegistering) return;
   if (event.response.ok()) {
-    lease_ = FromProto(event.response->lease());
-    heartbeat_ = FromProto(event.response->heartbeat());
+    lease_ = common::time::FromProto(event.response->lease());
+    heartbeat_ = common::time::FromProto(event.response->heartbeat());
     name_taken_until_.reset();
     state_ = SessionState::kOpening;
     actions.push_back(OpenStreamAction{MakeHello()});
@@ -165,8 +161,8 @@ void SessionCore::OnWelcome(const v1::CoordinatorMessage& message, Time now,
                             Actions& actions) {
   if (state_ != SessionState::kOpening) return;
   term_ = message.welcome().term();
-  lease_ = FromProto(message.welcome().lease());
-  heartbeat_ = FromProto(message.welcome().heartbeat());
+  lease_ = common::time::FromProto(message.welcome().lease());
+  heartbeat_ = common::time::FromProto(message.welcome().heartbeat());
   state_ = SessionState::kConnected;
   backoff_ = options_.first_backoff;
   next_heartbeat_ = now + heartbeat_;

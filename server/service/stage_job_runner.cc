@@ -7,17 +7,12 @@
 #include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
+#include "common/time/proto_time.h"
 
 namespace penstock::server::service {
 namespace {
 
 using common::sync::MutexLock;
-
-void SetDuration(absl::Duration from, google::protobuf::Duration& to) {
-  const int64_t seconds = absl::IDivDuration(from, absl::Seconds(1), &from);
-  to.set_seconds(seconds);
-  to.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(from)));
-}
 
 }  // namespace
 
@@ -167,7 +162,7 @@ void StageJobRunner::Describe(v1::StageStatus& status) const {
   if (now.head.has_value()) {
     status.set_current_command(
         absl::StrCat(now.head->name, " of step ", now.head->step));
-    SetDuration(now.head->age, *status.mutable_current_since());
+    *status.mutable_current_since() = common::time::ToProto(now.head->age);
   }
 }
 
