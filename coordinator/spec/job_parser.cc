@@ -27,8 +27,9 @@ ParsedJob ParseJob(absl::string_view bytes, absl::string_view file,
   Draft draft;
   ReadJob(*root, draft, job.violations);
   FinishModel(options.read_config_json, draft, job.violations, job.notes);
-  FinishJob(file, draft, job.violations, job.notes);
+  FinishJob(file, draft, job.violations);
   CheckBuilt(draft.spec, job.violations);
+  NoteWithoutEffect(draft, job.notes);
   job.spec = std::move(draft.spec);
   return job;
 }

@@ -84,6 +84,20 @@ constexpr Row kNotBuiltYet[] = {
      "the virtual device"},
 };
 
+// Keys that are read without a word to the rest of the coordinator.
+struct InertKey {
+  const char* key_path;
+  const char* note;  // What follows "KEY: ".
+  // Also said of a job without the key: its default would have an effect.
+  bool always = false;
+};
+
+constexpr InertKey kWithoutEffect[] = {
+    {"checkpoint", "accepted, no effect yet (checkpoints are not built yet)"},
+    {"recovery", "none (recovery is not built yet)", /*always=*/true},
+    {"trackers", "accepted, no effect yet (trackers are not built yet)"},
+};
+
 }  // namespace
 
 void CheckBuilt(const JobSpec& spec, std::vector<Violation>& violations) {
@@ -95,6 +109,14 @@ void CheckBuilt(const JobSpec& spec, std::vector<Violation>& violations) {
     }
   }
   violations.insert(violations.end(), found.begin(), found.end());
+}
+
+void NoteWithoutEffect(const Draft& draft, std::vector<std::string>& notes) {
+  for (const InertKey& key : kWithoutEffect) {
+    if (key.always || draft.Given(key.key_path)) {
+      notes.push_back(absl::StrCat(key.key_path, ": ", key.note));
+    }
+  }
 }
 
 }  // namespace penstock::coordinator::spec

@@ -319,15 +319,13 @@ bool IsSound(absl::string_view key_path,
 }
 
 void FinishJob(absl::string_view file, Draft& draft,
-               std::vector<Violation>& violations,
-               std::vector<std::string>& notes) {
+               std::vector<Violation>& violations) {
   JobRules rules(draft, violations);
   rules.Name(file);
   rules.Data();
   rules.Batch();
   rules.Pipeline();
   rules.Training();
-  notes.push_back("recovery: none (recovery is not built yet)");
 }
 
 }  // namespace penstock::coordinator::spec

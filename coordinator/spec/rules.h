@@ -30,8 +30,7 @@ void FinishModel(const ConfigReader& read_config, Draft& draft,
 
 // All the rest; after FinishModel. `file` gives the default name.
 void FinishJob(absl::string_view file, Draft& draft,
-               std::vector<Violation>& violations,
-               std::vector<std::string>& notes);
+               std::vector<Violation>& violations);
 
 }  // namespace penstock::coordinator::spec
 

@@ -297,7 +297,19 @@ TEST(JobParserTest, ByteOrderMarkIsAccepted) {
 
 TEST(JobParserTest, NotesSayThatRecoveryIsNotInEffect) {
   EXPECT_THAT(ParseJob(kJob, "job.yaml", {}).notes,
-              ElementsAre(HasSubstr("recovery: none")));
+              ElementsAre("recovery: none (recovery is not built yet)"));
+}
+
+TEST(JobParserTest, NotesNameEachGivenKeyThatHasNoEffect) {
+  const std::string text =
+      absl::StrCat(kJob, "checkpoint: {every: 5}\nrecovery: {mode: replica}\n");
+  EXPECT_THAT(
+      ParseJob(text, "job.yaml", {.overrides = {"trackers.csv=true"}}).notes,
+      ElementsAre("checkpoint: accepted, no effect yet (checkpoints are not "
+                  "built yet)",
+                  "recovery: none (recovery is not built yet)",
+                  "trackers: accepted, no effect yet (trackers are not built "
+                  "yet)"));
 }
 
 }  // namespace
