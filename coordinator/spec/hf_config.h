@@ -1,10 +1,10 @@
 // Reads the config.json of a Hugging Face model folder (GPT2LMHeadModel or
 // LlamaForCausalLM, as transformers 4 and 5 write it) into a ModelSpec.
 //
-// hf_config.cc holds one table a family of the keys that are honoured and of
-// the keys that must have a given value because another value changes the
-// mathematics. Every other key is ignored, dropout among them: the job file's
-// model.dropout alone decides.
+// hf_keys.cc holds the one table of the keys that are honoured and of the keys
+// that must have a given value because another value changes the mathematics.
+// Every other key is ignored, dropout among them: the job file's model.dropout
+// alone decides.
 #ifndef PENSTOCK_COORDINATOR_SPEC_HF_CONFIG_H_
 #define PENSTOCK_COORDINATOR_SPEC_HF_CONFIG_H_
 

@@ -154,6 +154,24 @@ TEST(HfConfigTest, KeysThatChangeTheMathematicsAreRefused) {
        "must be [\"GPT2LMHeadModel\"]"},
       {"gpt2_tiny", "quantization_config", "{\"bits\": 4}",
        "must be absent or null"},
+      {"gpt2_tiny", "n_ctx", "32",
+       "n_ctx: is 32, must be absent or 64, as the model's other sizes have "
+       "it"},
+      {"gpt2_tiny", "head_dim", "8", "must be absent or 16"},
+      {"gpt2_tiny", "head_dim", "\"16\"", "must be absent or 16"},
+      {"gpt2_tiny", "hidden_size", "128", "must be absent or 64"},
+      {"gpt2_tiny", "num_key_value_heads", "1", "must be absent or 4"},
+      {"gpt2_tiny", "mup_width_scale", "0.5",
+       "mup_width_scale: is 0.5, must be absent or null; muP's multipliers"},
+      {"gpt2_tiny", "multi_query", "true", "must be false"},
+      {"gpt2_tiny", "position_embedding_type", "\"alibi\"",
+       "must be \"absolute\""},
+      {"llama_gqa", "clip_qkv", "8.0",
+       "clip_qkv: is 8.0, must be absent or null; clipped queries, keys and "
+       "values are not built"},
+      {"llama_gqa", "mup_embeddings_scale", "12", "must be absent or null"},
+      {"llama_gqa", "rope_interleaved", "true", "must be false"},
+      {"llama_gqa", "lm_head_bias", "true", "must be false"},
       {"gpt2_tiny", "n_head", "5", "5 heads do not divide n_embd, 64"},
       {"gpt2_tiny", "n_embd", "\"64\"", "must be a whole number from 1"},
       {"gpt2_tiny", "n_layer", "null", "n_layer: is required"},
@@ -192,6 +210,16 @@ TEST(HfConfigTest, KeysThatChangeTheMathematicsAreRefused) {
     EXPECT_THAT(With(c.name, c.key, c.value).errors,
                 ElementsAre(HasSubstr(c.error)))
         << c.key << " " << c.value;
+  }
+}
+
+TEST(HfConfigTest, AnotherWordForASizeMayAgree) {
+  for (const auto& [key, value] :
+       {std::pair("n_ctx", "64"), std::pair("n_ctx", "null"),
+        std::pair("head_dim", "16"), std::pair("hidden_size", "64"),
+        std::pair("num_attention_heads", "4"), std::pair("clip_qkv", "null"),
+        std::pair("mup_width_scale", "null")}) {
+    EXPECT_THAT(With("gpt2_tiny", key, value).errors, IsEmpty()) << key;
   }
 }
 
