@@ -261,8 +261,8 @@ absl::Status StageJob::StartExecutor(const v1::Assignment& assignment) {
 }
 
 absl::StatusOr<v1::StageReady> StageJob::Connect() {
-  RETURN_IF_ERROR(
-      transport_->Connect(resources_.clock->Now() + assignment_.connect_deadline));
+  RETURN_IF_ERROR(transport_->Connect(resources_.clock->Now() +
+                                      assignment_.connect_deadline));
   v1::StageReady ready;
   const std::vector<model::ParameterSpec>& owned = parameters_->owned();
   for (const model::ParameterSpec& spec : owned) {
