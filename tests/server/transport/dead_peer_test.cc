@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #include "common/ids/random.h"
 #include "common/log/log.h"
@@ -127,16 +128,17 @@ struct Pair {
   std::unique_ptr<Transport> transport;
 };
 
-// The best of some tries, because other tests use the same cores. Each try
+// Of five tries the median, because other tests use the same cores. Each try
 // returns how long it took from the death to the error.
 void ExpectNoticedInTime(const std::function<absl::Duration()>& attempt) {
-  absl::Duration best = absl::InfiniteDuration();
-  for (int i = 0; i < 5 && best > kNoticed; ++i) {
-    const absl::Duration took = attempt();
-    EXPECT_LT(took, absl::Seconds(5));
-    best = std::min(best, took);
+  std::vector<absl::Duration> tries;
+  for (int i = 0; i < 5; ++i) {
+    tries.push_back(attempt());
+    EXPECT_LT(tries.back(), absl::Seconds(5));
   }
-  EXPECT_LE(best, kNoticed);
+  std::sort(tries.begin(), tries.end());
+  EXPECT_LE(tries[2], kNoticed)
+      << "fastest " << tries.front() << ", slowest " << tries.back();
 }
 
 TEST(DeadPeerTest, KilledIdle) {
