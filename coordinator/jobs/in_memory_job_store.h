@@ -1,5 +1,6 @@
-// Jobs in memory: for tests, and for the embedded cluster, whose coordinator
-// lives as long as its job.
+// Jobs in memory: the store of every coordinator so far, embedded (which lives
+// as long as its job) or deployed. A coordinator that starts again has
+// forgotten all jobs (docs/operations.md); their result folders stay.
 #ifndef PENSTOCK_COORDINATOR_JOBS_IN_MEMORY_JOB_STORE_H_
 #define PENSTOCK_COORDINATOR_JOBS_IN_MEMORY_JOB_STORE_H_
 

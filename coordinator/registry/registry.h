@@ -106,6 +106,8 @@ class Registry {
 
   // FailedPrecondition where the table does not have it.
   absl::Status Move(absl::string_view name, v1::Stage::State state);
+  // DEGRADED and back. Nothing tells the coordinator of an unwell stage yet, so
+  // nothing but tests of the table enters the state.
   absl::Status Degrade(absl::string_view name, const v1::Cause& cause);
   // Back to what it was. FailedPrecondition unless DEGRADED.
   absl::Status Recover(absl::string_view name);
