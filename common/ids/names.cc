@@ -1,5 +1,7 @@
 #include "common/ids/names.h"
 
+#include <string>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -38,20 +40,22 @@ bool IsJobLabel(absl::string_view name, size_t max_bytes) {
          IsLetter(name.front());
 }
 
+std::string JobLabelRule(size_t max_bytes) {
+  return absl::StrCat("1 to ", max_bytes,
+                      " of a-z, 0-9 and -, start with a letter and not end "
+                      "with -");
+}
+
 }  // namespace
 
 absl::Status CheckJobName(absl::string_view name) {
   if (IsJobLabel(name, kMaxJobNameBytes)) return absl::OkStatus();
-  return Refuse("name", name,
-                "1 to 40 of a-z, 0-9 and -, start with a letter and not end "
-                "with -");
+  return Refuse("name", name, JobLabelRule(kMaxJobNameBytes));
 }
 
 absl::Status CheckJobId(absl::string_view id) {
   if (IsJobLabel(id, kMaxJobIdBytes)) return absl::OkStatus();
-  return Refuse("job id", id,
-                "1 to 46 of a-z, 0-9 and -, start with a letter and not end "
-                "with -");
+  return Refuse("job id", id, JobLabelRule(kMaxJobIdBytes));
 }
 
 absl::Status CheckStageName(absl::string_view name) {
@@ -59,8 +63,9 @@ absl::Status CheckStageName(absl::string_view name) {
     return absl::OkStatus();
   }
   return Refuse("stage name", name,
-                "1 to 128 of a-z, 0-9, . and -, start and end with a letter "
-                "or digit");
+                absl::StrCat("1 to ", kMaxStageNameBytes,
+                             " of a-z, 0-9, . and -, start and end with a "
+                             "letter or digit"));
 }
 
 }  // namespace penstock::common::ids

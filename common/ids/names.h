@@ -7,8 +7,11 @@
 
 namespace penstock::common::ids {
 
-// Job names, and pool names: [a-z]([a-z0-9-]{0,38}[a-z0-9])?
+// Job names, and pool names.
 inline constexpr int kMaxJobNameBytes = 40;
+inline constexpr absl::string_view kJobNamePattern =
+    "[a-z]([a-z0-9-]{0,38}[a-z0-9])?";
+static_assert(kMaxJobNameBytes == 1 + 38 + 1);
 
 // Ids of jobs: the same letters, long enough for NAME-xxxxx.
 inline constexpr int kMaxJobIdBytes = kMaxJobNameBytes + 6;

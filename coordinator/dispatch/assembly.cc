@@ -9,6 +9,7 @@
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/parameter_sizes.h"
+#include "coordinator/spec/enum_names.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
@@ -34,19 +35,8 @@ std::vector<const StageEntry*> Candidates(const spec::JobSpec& spec,
 }
 
 std::vector<std::string> KindsFor(spec::DeviceKind device) {
-  switch (device) {
-    case spec::DeviceKind::kAuto:
-      return {"cuda", "cpu"};
-    case spec::DeviceKind::kReference:
-      return {"reference"};
-    case spec::DeviceKind::kCpu:
-      return {"cpu"};
-    case spec::DeviceKind::kCuda:
-      return {"cuda"};
-    case spec::DeviceKind::kVirtual:
-      return {"virtual"};
-  }
-  return {};
+  if (device == spec::DeviceKind::kAuto) return {"cuda", "cpu"};
+  return {std::string(spec::NameOf(spec::kDeviceKindNames, device))};
 }
 
 v1::Chunk ChunkOf(const planner::StageLayers& layers, int stage) {

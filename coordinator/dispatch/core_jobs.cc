@@ -16,6 +16,7 @@
 #include "coordinator/dispatch/job_run.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/plan.h"
+#include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/resolved_yaml.h"
 
 namespace penstock::coordinator::dispatch {
@@ -51,21 +52,11 @@ absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
   job.set_micro_batches(static_cast<int>(new_job.spec.batch.micro_batches));
   job.set_threads_per_stage(
       static_cast<int>(new_job.spec.threads_per_stage.value_or(0)));
-  switch (new_job.spec.device) {
-    case spec::DeviceKind::kReference:
-      job.set_device("reference");
-      break;
-    case spec::DeviceKind::kCuda:
-      job.set_device("cuda");
-      break;
-    case spec::DeviceKind::kVirtual:
-      job.set_device("virtual");
-      break;
-    case spec::DeviceKind::kAuto:  // Until stages are chosen.
-    case spec::DeviceKind::kCpu:
-      job.set_device("cpu");
-      break;
-  }
+  // Until stages are chosen auto is cpu.
+  const spec::DeviceKind device = new_job.spec.device == spec::DeviceKind::kAuto
+                                      ? spec::DeviceKind::kCpu
+                                      : new_job.spec.device;
+  job.set_device(std::string(spec::NameOf(spec::kDeviceKindNames, device)));
   // What schedule and planner find is refused before anything is created.
   const absl::StatusOr<planner::PlanRequest> plan_request =
       PlanRequestOf(new_job);

@@ -5,45 +5,10 @@
 #include "common/log/log.h"
 #include "coordinator/planner/refusal.h"
 #include "coordinator/schedule/text.h"
+#include "coordinator/spec/enum_names.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
-
-// The generators' names are those of the job file.
-std::string ScheduleName(spec::ScheduleKind kind) {
-  switch (kind) {
-    case spec::ScheduleKind::kNaive:
-      return "naive";
-    case spec::ScheduleKind::kGpipe:
-      return "gpipe";
-    case spec::ScheduleKind::k1F1B:
-      return "1f1b";
-    case spec::ScheduleKind::kInterleaved:
-      return "interleaved";
-    case spec::ScheduleKind::kLoopedBfs:
-      return "looped-bfs";
-    case spec::ScheduleKind::kZbH1:
-      return "zb-h1";
-    case spec::ScheduleKind::kZbH2:
-      return "zb-h2";
-    case spec::ScheduleKind::kZb1pInterleaved:
-      return "zb1p-interleaved";
-    case spec::ScheduleKind::kZbV:
-      return "zb-v";
-    case spec::ScheduleKind::kVHalf:
-      return "v-half";
-    case spec::ScheduleKind::kVMin:
-      return "v-min";
-    case spec::ScheduleKind::kDualpipeV:
-      return "dualpipe-v";
-    case spec::ScheduleKind::kAuto:
-      return "auto";
-    case spec::ScheduleKind::kFile:
-      return "file";
-  }
-  CHECK(false) << "unknown schedule";
-  return "";
-}
 
 v1::DataConfig::Format FormatOf(spec::DataFormat format) {
   switch (format) {
@@ -167,7 +132,9 @@ absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
                           : planner::Optimizer::kSgd;
   request.partition = spec.pipeline.partition;
   request.memory_limit = spec.pipeline.memory_limit;
-  request.schedule = ScheduleName(spec.pipeline.schedule);
+  // The generators' names are those of the job file.
+  request.schedule = std::string(
+      spec::NameOf(spec::kScheduleKindNames, spec.pipeline.schedule));
   if (spec.pipeline.schedule == spec::ScheduleKind::kFile) {
     absl::StatusOr<schedule::Schedule> given = schedule::ParseCsv(
         job.schedule_text, {.ranks = request.ranks,

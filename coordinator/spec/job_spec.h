@@ -243,7 +243,7 @@ struct Trackers {
 
 struct JobSpec {
   int64_t version = 1;  // of the job file's format
-  std::string name;     // [a-z]([a-z0-9-]{0,38}[a-z0-9])?
+  std::string name;     // common/ids/names.h, CheckJobName
   ModelSpec model;
   DataSpec data;
   BatchSpec batch;

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/ids/names.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/limits.h"
 #include "coordinator/spec/yaml_tree.h"
@@ -13,19 +14,8 @@
 namespace penstock::coordinator::spec {
 namespace {
 
-constexpr absl::string_view kNamePattern = "[a-z]([a-z0-9-]{0,38}[a-z0-9])?";
-
 bool IsName(absl::string_view name) {
-  if (name.empty() || name.size() > 40 || !absl::ascii_islower(name[0]) ||
-      name.back() == '-') {
-    return false;
-  }
-  for (const char c : name) {
-    if (!absl::ascii_islower(c) && !absl::ascii_isdigit(c) && c != '-') {
-      return false;
-    }
-  }
-  return true;
+  return common::ids::CheckJobName(name).ok();
 }
 
 // "dir/shakespeare.yaml" -> "shakespeare".
@@ -36,7 +26,8 @@ absl::string_view Stem(absl::string_view file) {
 
 // A name near `text`, for a hint; "" where there is none.
 std::string SuggestName(absl::string_view text) {
-  std::string name = absl::AsciiStrToLower(text.substr(0, 40));
+  std::string name =
+      absl::AsciiStrToLower(text.substr(0, common::ids::kMaxJobNameBytes));
   for (char& c : name) {
     if (!absl::ascii_islower(c) && !absl::ascii_isdigit(c)) c = '-';
   }
@@ -100,17 +91,18 @@ class JobRules {
     if (draft_.Given("name")) {
       if (!IsName(spec_.name)) {
         Refuse("name", absl::StrCat(Quoted(spec_.name), " does not match ",
-                                    kNamePattern));
+                                    common::ids::kJobNamePattern));
       }
       return;
     }
     spec_.name = std::string(Stem(file));
     if (IsName(spec_.name)) return;
     const std::string near = SuggestName(spec_.name);
-    Refuse("name", absl::StrCat("the file's stem ", Quoted(spec_.name),
-                                " does not match ", kNamePattern,
-                                "; give a name, such as name: ",
-                                near.empty() ? "my-job" : near));
+    Refuse("name",
+           absl::StrCat("the file's stem ", Quoted(spec_.name),
+                        " does not match ", common::ids::kJobNamePattern,
+                        "; give a name, such as name: ",
+                        near.empty() ? "my-job" : near));
   }
 
   void Data() {

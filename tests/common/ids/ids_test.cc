@@ -34,7 +34,8 @@ TEST(NamesTest, JobNamesFollowThePattern) {
   }
   EXPECT_OK(CheckJobId(forty + "-abc12"));
   EXPECT_THAT(CheckJobId(forty + "-abc123"),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("1 to 46 of a-z, 0-9 and -")));
 }
 
 TEST(NamesTest, StageNamesMayHoldHostNames) {
@@ -46,7 +47,8 @@ TEST(NamesTest, StageNamesMayHoldHostNames) {
        {std::string(), std::string(".a"), std::string("a."), std::string("A"),
         std::string("a b"), std::string("a/b"), std::string(129, 'a')}) {
     EXPECT_THAT(CheckStageName(name),
-                StatusIs(absl::StatusCode::kInvalidArgument));
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("1 to 128 of a-z, 0-9, . and -")));
   }
 }
 
