@@ -30,8 +30,8 @@ struct Now {
 // A job file that was parsed and found right, and all that goes with it.
 struct NewJob {
   v1::CreateJobRequest request;  // As it came.
-  spec::JobSpec spec;
-  spec::PositionMap positions;  // Where each key stands, for later refusals.
+  spec::JobSpec spec;            // Its paths are absolute.
+  spec::PositionMap positions;   // Where each key stands, for later refusals.
   std::vector<std::string> notes;
   // Contents of the schedule file, where pipeline.schedule is file:PATH.
   std::string schedule_text;

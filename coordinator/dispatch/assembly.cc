@@ -107,7 +107,6 @@ bool ReadsData(const schedule::Placement& placement, int rank) {
 v1::CheckInputs CheckInputsFor(const NewJob& job, const std::string& job_id,
                                const std::vector<planner::StageLayers>& stages,
                                const schedule::Placement& placement, int rank) {
-  const std::string& base = job.request.base_directory();
   v1::CheckInputs check;
   check.set_job_id(job_id);
   *check.mutable_model() = ModelConfigOf(job.spec.model);
@@ -115,16 +114,15 @@ v1::CheckInputs CheckInputsFor(const NewJob& job, const std::string& job_id,
     *check.add_chunks() = ChunkOf(stages[stage], stage);
   }
   if (ReadsData(placement, rank)) {
-    *check.mutable_data() = DataConfigOf(job.spec.data, base);
+    *check.mutable_data() = DataConfigOf(job.spec.data);
   }
-  check.set_model_path(AbsolutePath(base, job.spec.model.from));
+  check.set_model_path(job.spec.model.from);
   return check;
 }
 
 v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   const spec::JobSpec& spec = request.spec;
   const schedule::LoweredProgram& program = request.plan.program;
-  const std::string& base = request.job.request.base_directory();
   v1::Assignment assignment;
   assignment.set_job_id(request.job_id);
   assignment.set_rank(rank);
@@ -132,7 +130,7 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   *assignment.mutable_model() = ModelConfigOf(spec.model);
   *assignment.mutable_optimizer() = OptimizerConfigOf(spec.optimizer);
   if (ReadsData(program.placement, rank)) {
-    *assignment.mutable_data() = DataConfigOf(spec.data, base);
+    *assignment.mutable_data() = DataConfigOf(spec.data);
   }
   for (const int stage : schedule::StagesOfRank(program.placement, rank)) {
     v1::Chunk chunk = ChunkOf(request.plan.stages[stage], stage);
@@ -160,7 +158,7 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   assignment.set_full_recompute(spec.pipeline.recompute ==
                                 spec::Recompute::kFull);
   assignment.set_numerics_id(request.crew.numerics_id);
-  assignment.set_model_path(AbsolutePath(base, spec.model.from));
+  assignment.set_model_path(spec.model.from);
   assignment.set_epoch_secret(request.epoch_secret);
   assignment.set_threads(static_cast<int>(spec.threads_per_stage.value_or(0)));
   *assignment.mutable_connect_deadline() =

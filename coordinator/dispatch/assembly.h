@@ -44,7 +44,6 @@ v1::CheckInputs CheckInputsFor(const NewJob& job, const std::string& job_id,
                                const schedule::Placement& placement, int rank);
 
 struct AssignmentRequest {
-  const NewJob& job;
   const spec::JobSpec& spec;  // Resolved.
   std::string job_id;
   const planner::Plan& plan;

@@ -1,14 +1,12 @@
 #include "coordinator/dispatch/inputs.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/digest/sha256.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
-#include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/refusal.h"
 #include "coordinator/spec/data_facts.h"
 
@@ -20,11 +18,9 @@ constexpr char kNotVisible[] = "INPUT_NOT_VISIBLE";
 
 // The key whose path the stage's message speaks of.
 std::string KeyOfMessage(const NewJob& job, const std::string& message) {
-  const std::string& base = job.request.base_directory();
   const spec::DataSpec& data = job.spec.data;
   const auto mentions = [&](const std::string& path) {
-    return !path.empty() &&
-           absl::StrContains(message, AbsolutePath(base, path));
+    return !path.empty() && absl::StrContains(message, path);
   };
   if (mentions(job.spec.model.from)) return "model.from";
   if (data.validation.has_value() && mentions(data.validation->path)) {
@@ -103,17 +99,6 @@ absl::Status CheckTrain(const NewJob& job, const v1::InputReport& train,
   return absl::OkStatus();
 }
 
-// floor(epochs * sequences / global), without overflow.
-int64_t StepsOf(int64_t epochs, int64_t sequences, int64_t global) {
-  const auto steps = static_cast<unsigned __int128>(epochs) *
-                     static_cast<unsigned __int128>(sequences) /
-                     static_cast<unsigned __int128>(global);
-  constexpr auto kMost = std::numeric_limits<int64_t>::max();
-  return steps > static_cast<unsigned __int128>(kMost)
-             ? kMost
-             : static_cast<int64_t>(steps);
-}
-
 absl::Status ResolveEvaluation(const NewJob& job,
                                const v1::InputReport& validation,
                                ResolvedInputs& resolved) {
@@ -186,20 +171,9 @@ absl::StatusOr<ResolvedInputs> ResolveInputs(
                  kInvalidSpec);
   }
   resolved.sequences = train.sequences();
-  if (resolved.spec.steps.has_value()) {
-    resolved.steps = *resolved.spec.steps;
-  } else {
-    const int64_t epochs = resolved.spec.epochs.value_or(1);
-    resolved.steps =
-        StepsOf(epochs, train.sequences(), resolved.spec.batch.global);
-    if (resolved.steps < 1) {
-      return AtKey(job, "epochs",
-                   absl::StrCat(epochs, " times ", train.sequences(),
-                                " sequences are fewer than one batch of ",
-                                resolved.spec.batch.global),
-                   kInvalidSpec);
-    }
-  }
+  RETURN_IF_ERROR(spec::ToStatus(
+      spec::ResolveSteps(train.sequences(), resolved.spec), job.positions));
+  resolved.steps = *resolved.spec.steps;
   RETURN_IF_ERROR(ResolveEvaluation(job, validation, resolved));
   resolved.data_digest = common::digest::ToHex(common::digest::Sha256Of(
       absl::StrCat(train.fingerprint(), "\n", validation.fingerprint())));

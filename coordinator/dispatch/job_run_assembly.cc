@@ -150,8 +150,7 @@ void JobRun::Assemble(const RunContext& context) {
     const uint64_t word = context.options.random();
     secret.append(reinterpret_cast<const char*>(&word), sizeof(word));
   }
-  const AssignmentRequest request = {.job = job_,
-                                     .spec = inputs_.spec,
+  const AssignmentRequest request = {.spec = inputs_.spec,
                                      .job_id = job.id(),
                                      .plan = *plan_,
                                      .crew = crew_,

@@ -1,7 +1,5 @@
 #include "coordinator/dispatch/spec_messages.h"
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "coordinator/planner/refusal.h"
 #include "coordinator/schedule/text.h"
@@ -72,24 +70,11 @@ v1::OptimizerConfig OptimizerConfigOf(const spec::OptimizerSpec& optimizer) {
   return config;
 }
 
-std::string AbsolutePath(absl::string_view base, absl::string_view path) {
-  if (path.empty() || base.empty() || absl::StartsWith(path, "/")) {
-    return std::string(path);
-  }
-  // ROOT:path, unless a folder's name with a colon in it comes first.
-  const size_t colon = path.find(':');
-  if (colon != absl::string_view::npos && colon < path.find('/')) {
-    return std::string(path);
-  }
-  return absl::StrCat(base, absl::EndsWith(base, "/") ? "" : "/", path);
-}
-
-v1::DataConfig DataConfigOf(const spec::DataSpec& data,
-                            absl::string_view base) {
+v1::DataConfig DataConfigOf(const spec::DataSpec& data) {
   v1::DataConfig config;
-  config.set_train_path(AbsolutePath(base, data.train));
+  config.set_train_path(data.train);
   if (data.validation.has_value()) {
-    config.set_validation_path(AbsolutePath(base, data.validation->path));
+    config.set_validation_path(data.validation->path);
     config.set_validation_millionths(data.validation->share_millionths);
   }
   config.set_format(FormatOf(data.format));

@@ -2,11 +2,7 @@
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_SPEC_MESSAGES_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_SPEC_MESSAGES_H_
 
-#include <cstdint>
-#include <string>
-
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "coordinator/dispatch/actions.h"
 #include "coordinator/planner/plan.h"
 #include "coordinator/spec/job_spec.h"
@@ -16,10 +12,7 @@ namespace penstock::coordinator::dispatch {
 
 v1::ModelConfig ModelConfigOf(const spec::ModelSpec& model);
 v1::OptimizerConfig OptimizerConfigOf(const spec::OptimizerSpec& optimizer);
-// Paths made absolute with `base`, the job file's folder.
-v1::DataConfig DataConfigOf(const spec::DataSpec& data, absl::string_view base);
-// `path` below `base`; absolute paths, ROOT:path and "" stay.
-std::string AbsolutePath(absl::string_view base, absl::string_view path);
+v1::DataConfig DataConfigOf(const spec::DataSpec& data);
 
 // What the planner is asked. The sequence length is that of the spec, or the
 // model's context while the data have not decided.

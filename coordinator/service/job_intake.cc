@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
 #include "coordinator/spec/job_parser.h"
-#include "coordinator/spec/limits.h"
+#include "coordinator/spec/paths.h"
 
 namespace penstock::coordinator::service {
 namespace {
@@ -24,6 +24,10 @@ constexpr int64_t kLargestSmallFile = 1 << 20;
 absl::StatusOr<std::string> ReadSmallFile(const fs::path& path) {
   std::error_code error;
   const fs::file_status info = fs::status(path, error);
+  if (info.type() == fs::file_type::none) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path.string(), " cannot be read: ", error.message()));
+  }
   if (!fs::exists(info)) {
     return absl::NotFoundError(absl::StrCat(path.string(), " does not exist"));
   }
@@ -32,7 +36,11 @@ absl::StatusOr<std::string> ReadSmallFile(const fs::path& path) {
         absl::StrCat(path.string(), " is no regular file"));
   }
   const auto size = fs::file_size(path, error);
-  if (error || size > kLargestSmallFile) {
+  if (error) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        path.string(), ": its size cannot be read: ", error.message()));
+  }
+  if (size > kLargestSmallFile) {
     return absl::InvalidArgumentError(absl::StrCat(
         path.string(), " has more than ", kLargestSmallFile, " bytes"));
   }
@@ -43,6 +51,13 @@ absl::StatusOr<std::string> ReadSmallFile(const fs::path& path) {
         absl::StrCat(path.string(), " cannot be read"));
   }
   return bytes;
+}
+
+// Why a deployed coordinator takes no path.
+std::string NoRoots(absl::string_view path) {
+  return absl::StrCat("'", path,
+                      "' is no ROOT:path, and this coordinator has no roots; "
+                      "run the job with `penstock run`");
 }
 
 }  // namespace
@@ -57,13 +72,13 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
         "state folder");
   }
   const fs::path base(request.base_directory());
-  const auto absolute = [&base](const std::string& path) {
-    return path.empty() ? path : (base / path).lexically_normal().string();
-  };
-
   spec::ParseOptions options;
   options.overrides = {request.overrides().begin(), request.overrides().end()};
-  options.read_config_json = [&](absl::string_view folder) {
+  options.read_config_json =
+      [&](absl::string_view folder) -> absl::StatusOr<std::string> {
+    if (mode_ == Mode::kDeployed) {
+      return absl::InvalidArgumentError(NoRoots(folder));
+    }
     return ReadSmallFile(base / std::string(folder) / "config.json");
   };
   spec::ParsedJob parsed =
@@ -75,27 +90,18 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
   job.spec = std::move(parsed.spec);
   job.notes = std::move(parsed.notes);
   std::vector<spec::Violation> violations;
-  spec::JobSpec& spec = job.spec;
-  if (mode_ == Mode::kDeployed) {
-    for (const auto& [key, path] :
-         {std::pair<std::string, std::string>("data.train", spec.data.train),
-          {"model.from", spec.model.from}}) {
-      if (path.empty()) continue;
-      violations.push_back(
-          {key, absl::StrCat("'", path,
-                             "' is no ROOT:path, and this coordinator has no "
-                             "roots; run the job with `penstock run`")});
-    }
-  }
-  spec.data.train = absolute(spec.data.train);
-  spec.model.from = absolute(spec.model.from);
-  if (spec.data.validation.has_value()) {
-    spec.data.validation->path = absolute(spec.data.validation->path);
-  }
-  if (spec.pipeline.schedule == spec::ScheduleKind::kFile) {
-    spec.pipeline.schedule_file = absolute(spec.pipeline.schedule_file);
+  spec::ForEachPath(
+      job.spec, [&](absl::string_view key, spec::PathKind, std::string& path) {
+        if (mode_ == Mode::kDeployed) {
+          violations.push_back({std::string(key), NoRoots(path)});
+          return;
+        }
+        path = (base / path).lexically_normal().string();
+      });
+  if (violations.empty() &&
+      job.spec.pipeline.schedule == spec::ScheduleKind::kFile) {
     absl::StatusOr<std::string> text =
-        ReadSmallFile(spec.pipeline.schedule_file);
+        ReadSmallFile(job.spec.pipeline.schedule_file);
     if (text.ok()) {
       job.schedule_text = *std::move(text);
     } else {

@@ -14,7 +14,8 @@ namespace penstock::coordinator::service {
 class JobIntake {
  public:
   // kEmbedded: the client and this process share a machine and a user, so
-  // requests name folders of it. kDeployed: paths are refused with the remedy.
+  // requests name folders of it; from here on every path is absolute.
+  // kDeployed: paths are refused with the remedy, and none is opened.
   enum class Mode { kDeployed, kEmbedded };
   explicit JobIntake(Mode mode) : mode_(mode) {}
 

@@ -48,7 +48,6 @@ NewJob TinyJob(int stages, int64_t micro_batch, int64_t micro_batches) {
       .kind = spec::LrKind::kCosine, .warmup_steps = 2, .min_ratio = 0.1};
   job.spec.optimizer.lr = 1e-2;
   job.spec.steps = 6;
-  job.request.set_base_directory("/jobs");
   return job;
 }
 

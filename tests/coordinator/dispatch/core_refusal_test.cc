@@ -151,7 +151,8 @@ TEST(CoreRefusalTest, FewerEpochsThanOneBatch) {
   job.spec.steps.reset();
   job.spec.epochs = 2;
   EXPECT_THAT(FailedJob(cluster, job).cause().message(),
-              HasSubstr("epochs: 2 times 3 sequences"));
+              HasSubstr("epochs: 2 passes over 3 training sequences are less "
+                        "than one step"));
 }
 
 TEST(CoreRefusalTest, NoValidationSequence) {

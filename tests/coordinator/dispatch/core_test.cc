@@ -209,6 +209,8 @@ TEST(CoreTest, EpochsBecomeStepsWhenTheDataAreSeen) {
   ASSERT_OK(cluster.Create(job).status());
   cluster.Run();
   EXPECT_EQ(cluster.Job().steps(), 7);  // 30 / 4.
+  EXPECT_THAT(cluster.File("job.yaml"), HasSubstr("steps: 7"));
+  EXPECT_THAT(cluster.File("job.yaml"), HasSubstr("decay_steps: 7"));
   EXPECT_EQ(cluster.Job().step(), 7);
 }
 

@@ -18,14 +18,13 @@ NewJob TinyJob(int stages, int micro_batches, int64_t steps) {
                     .ffn_width = 32,
                     .context = 16,
                     .vocab = 256};
-  job.spec.data.train = "train.txt";
+  job.spec.data.train = "/jobs/tiny/train.txt";
   job.spec.data.sequence_length = 16;
   job.spec.batch = {.global = micro_batches,
                     .micro_batch = 1,
                     .micro_batches = micro_batches};
   job.spec.pipeline.stages = stages;
   job.spec.steps = steps;
-  job.request.set_base_directory("/jobs/tiny");
   job.request.set_run_directory("/runs/tiny");
   job.positions = spec::PositionMap("tiny.yaml");
   return job;

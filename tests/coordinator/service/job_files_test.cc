@@ -15,7 +15,7 @@ namespace penstock::coordinator::service {
 namespace {
 
 namespace fs = std::filesystem;
-using ::penstock::testing::IsOk;
+using ::penstock::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Mode = dispatch::WriteJobFile::Mode;
@@ -56,8 +56,8 @@ TEST(JobFilesTest, FailureNamesThePath) {
       WriteNow({.directory = (fs::path(dir.path()) / "file").string(),
                 .name = "job.yaml",
                 .contents = ""});
-  EXPECT_FALSE(status.ok());
-  EXPECT_THAT(std::string(status.message()), HasSubstr("/file"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                               HasSubstr("/file: Not a directory")));
 }
 
 TEST(JobFilesTest, FullDiskIsResourceExhausted) {

@@ -1,0 +1,133 @@
+#include "coordinator/service/job_intake.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+namespace fs = std::filesystem;
+using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Mode = JobIntake::Mode;
+
+constexpr char kJob[] = R"(name: tiny
+model: {family: gpt2, layers: 2, width: 8, heads: 2, context: 16}
+data: {train: data/train.txt, validation: ../held/out.txt}
+batch: {global: 2}
+pipeline: {schedule: "file:order.csv"}
+steps: 3
+)";
+
+class JobIntakeTest : public ::testing::Test {
+ protected:
+  v1::CreateJobRequest Request(const std::string& file = kJob) {
+    v1::CreateJobRequest request;
+    request.set_file(file);
+    request.set_file_name("tiny.yaml");
+    request.set_base_directory(dir_.path());
+    return request;
+  }
+  fs::path Write(const std::string& name, const std::string& contents) {
+    const fs::path path = fs::path(dir_.path()) / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << contents;
+    return path;
+  }
+
+  tests::fakes::TempDir dir_;
+};
+
+TEST_F(JobIntakeTest, EveryPathBecomesAbsoluteAndTheScheduleIsRead) {
+  Write("order.csv", "0F0\n");
+  ASSERT_OK_AND_ASSIGN(const dispatch::NewJob job,
+                       JobIntake(Mode::kEmbedded).Read(Request()));
+  const fs::path base(dir_.path());
+  EXPECT_EQ(job.spec.data.train, (base / "data/train.txt").string());
+  EXPECT_EQ(job.spec.data.validation->path,
+            (base.parent_path() / "held/out.txt").string());
+  EXPECT_EQ(job.spec.pipeline.schedule_file, (base / "order.csv").string());
+  EXPECT_EQ(job.spec.model.from, "");
+  EXPECT_EQ(job.schedule_text, "0F0\n");
+}
+
+TEST_F(JobIntakeTest, AnAbsolutePathStays) {
+  v1::CreateJobRequest request = Request();
+  request.add_overrides("data.train=/elsewhere/a:b.txt");
+  request.add_overrides("pipeline.schedule=1f1b");
+  ASSERT_OK_AND_ASSIGN(const dispatch::NewJob job,
+                       JobIntake(Mode::kEmbedded).Read(request));
+  EXPECT_EQ(job.spec.data.train, "/elsewhere/a:b.txt");
+}
+
+TEST_F(JobIntakeTest, AScheduleFileThatIsNotThereIsNamedAtItsKey) {
+  EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("tiny.yaml:5:12: pipeline.schedule: "),
+                             HasSubstr("order.csv does not exist"))));
+}
+
+TEST_F(JobIntakeTest, AScheduleFileMayNotBeAFolderOrHuge) {
+  fs::create_directories(fs::path(dir_.path()) / "order.csv");
+  EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("order.csv is no regular file")));
+  fs::remove(fs::path(dir_.path()) / "order.csv");
+  Write("order.csv", std::string((1 << 20) + 1, ' '));
+  EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("order.csv has more than 1048576 bytes")));
+}
+
+// Below a folder that is a link to itself nothing can be looked at.
+TEST_F(JobIntakeTest, AFileThatCannotBeLookedAtIsNotCalledTooLarge) {
+  fs::create_symlink("order.csv", fs::path(dir_.path()) / "order.csv");
+  EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("order.csv cannot be read: "),
+                             Not(HasSubstr("more than")))));
+}
+
+TEST_F(JobIntakeTest, ADeployedCoordinatorRefusesEachPathAndOpensNone) {
+  const fs::path schedule = Write("order.csv", "0F0\n");
+  v1::CreateJobRequest request = Request();
+  request.clear_base_directory();
+  request.add_overrides(
+      absl::StrCat("pipeline.schedule=file:", schedule.string()));
+  EXPECT_THAT(
+      JobIntake(Mode::kDeployed).Read(request).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("data.train: 'data/train.txt' is no ROOT:path"),
+                     HasSubstr("data.validation: '../held/out.txt' is no"),
+                     HasSubstr("order.csv' is no ROOT:path"))));
+}
+
+TEST_F(JobIntakeTest, ADeployedCoordinatorOpensNoModelFolder) {
+  Write("llama/config.json", "{}");
+  v1::CreateJobRequest request = Request(
+      absl::StrCat("name: tiny\nmodel: {from: ", dir_.path(), "/llama}\n",
+                   "data: {train: a.txt}\nbatch: {global: 2}\nsteps: 3\n"));
+  request.clear_base_directory();
+  EXPECT_THAT(JobIntake(Mode::kDeployed).Read(request).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("llama' is no ROOT:path"),
+                             Not(HasSubstr("model_type")))));
+}
+
+TEST_F(JobIntakeTest, ADeployedCoordinatorTakesNoFolders) {
+  EXPECT_THAT(JobIntake(Mode::kDeployed).Read(Request()).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("are for the embedded cluster")));
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::service
