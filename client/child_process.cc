@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,10 @@ absl::StatusOr<pid_t> Spawn(const ChildCommand& command) {
                                    0);
   posix_spawn_file_actions_adddup2(&files, command.log_fd, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, command.log_fd, STDERR_FILENO);
+  if (command.passed_fd >= 0) {
+    posix_spawn_file_actions_adddup2(&files, command.passed_fd,
+                                     kPassedDescriptor);
+  }
 
   // A group of its own: Ctrl-C reaches only `run`, which stops children in
   // order. No signal is blocked or ignored that was not at the start.
@@ -70,6 +75,15 @@ std::optional<ChildExit> ReapAny() {
   return ChildExit{.pid = pid,
                    .exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
                                                     : WEXITSTATUS(status)};
+}
+
+void AwaitChildEnd(absl::Duration limit) {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  const timespec longest = absl::ToTimespec(limit);
+  while (sigtimedwait(&child, nullptr, &longest) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace penstock::client

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace penstock::client {
 
@@ -21,10 +22,15 @@ struct ChildExit {
 // "killed by signal 9 (Killed)" or "exit code 2".
 std::string Describe(const ChildExit& exit);
 
+// The first descriptor after the standard ones.
+inline constexpr int kPassedDescriptor = 3;
+
 struct ChildCommand {
   std::string program;  // A path.
   std::vector<std::string> arguments;
   int log_fd = -1;  // Its stdout and stderr; borrowed, opened for appending.
+  // Becomes the child's kPassedDescriptor; borrowed. -1: nothing does.
+  int passed_fd = -1;
 };
 
 // Starts the program with the signal mask of a fresh process. Call from a
@@ -34,6 +40,11 @@ absl::StatusOr<pid_t> Spawn(const ChildCommand& command);
 
 // A child that has ended and was not reaped yet, without blocking.
 std::optional<ChildExit> ReapAny();
+
+// Waits until a child ends, or has ended since the last wait, for `limit` at
+// most. Takes no other signal: a Ctrl-C stays for whoever waits for it.
+// REQUIRES: SIGCHLD is blocked (BlockSignals).
+void AwaitChildEnd(absl::Duration limit);
 
 }  // namespace penstock::client
 

@@ -3,11 +3,11 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/rpc/deadline.h"
 #include "common/rpc/grpc_settings.h"
 #include "common/rpc/grpc_status.h"
 #include "common/sync/mutex.h"
@@ -34,8 +34,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
         plans_(v1::PlanService::NewStub(channel_)),
         stages_(v1::StageService::NewStub(channel_)) {}
 
-  absl::Status AwaitServing(absl::Time deadline) override {
-    if (channel_->WaitForConnected(absl::ToChronoTime(deadline))) {
+  absl::Status AwaitServing(absl::Duration timeout) override {
+    if (channel_->WaitForConnected(common::rpc::DeadlineAfter(timeout))) {
       return absl::OkStatus();
     }
     return absl::UnavailableError(absl::StrCat("no coordinator answers on ",
@@ -55,11 +55,6 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   absl::StatusOr<v1::Job> CreateJob(
       const v1::CreateJobRequest& request) override {
     return Call(*jobs_, &v1::JobService::Stub::CreateJob, request);
-  }
-  absl::StatusOr<v1::Job> GetJob(const std::string& job_id) override {
-    v1::GetJobRequest request;
-    request.set_job_id(job_id);
-    return Call(*jobs_, &v1::JobService::Stub::GetJob, request);
   }
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id,
                                     absl::Duration timeout) override {
@@ -146,7 +141,7 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
                                    Response*),
       const Request& request, absl::Duration timeout) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+    context.set_deadline(common::rpc::DeadlineAfter(timeout));
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
     if (!status.ok()) return common::rpc::FromGrpcStatus(status);

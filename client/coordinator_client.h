@@ -17,8 +17,10 @@
 
 namespace penstock::client {
 
-// Thread-safe. Every call ends by its deadline with the server's status, or
-// Unavailable naming the address.
+// Thread-safe. Every unary call ends by its deadline with the server's status,
+// or Unavailable naming the address. WatchJob lasts as long as its job: it ends
+// with the server's stream, with the connection (a peer that is gone is noticed
+// by keepalive, common/rpc/grpc_settings.h), or by CancelWatch().
 class CoordinatorClient {
  public:
   struct Options {
@@ -28,14 +30,13 @@ class CoordinatorClient {
   static std::unique_ptr<CoordinatorClient> Connect(const Options& options);
   virtual ~CoordinatorClient() = default;
 
-  // Waits until the server answers, at most until `deadline`.
-  virtual absl::Status AwaitServing(absl::Time deadline) = 0;
+  // Waits until the server answers, for `timeout` at most.
+  virtual absl::Status AwaitServing(absl::Duration timeout) = 0;
   // "SERVING", "NOT_SERVING", ... of a name of grpc.health.v1.
   virtual absl::StatusOr<std::string> Health(const std::string& service) = 0;
 
   virtual absl::StatusOr<v1::Job> CreateJob(
       const v1::CreateJobRequest& request) = 0;
-  virtual absl::StatusOr<v1::Job> GetJob(const std::string& job_id) = 0;
   // At the latest after `timeout`, for callers who are in a hurry.
   virtual absl::StatusOr<v1::Job> CancelJob(const std::string& job_id,
                                             absl::Duration timeout) = 0;

@@ -1,12 +1,16 @@
-// What main() read from the environment, passed down: nothing else reads it.
+// What main() read from the environment, and its clock, passed down: nothing
+// else reads either.
 #ifndef PENSTOCK_CLIENT_ENVIRONMENT_H_
 #define PENSTOCK_CLIENT_ENVIRONMENT_H_
 
 #include <string>
 
+#include "common/time/clock.h"
+
 namespace penstock::client {
 
 struct Environment {
+  const common::time::Clock& clock;
   std::string binary_directory;   // Of this program, and its daemons.
   std::string runtime_directory;  // $XDG_RUNTIME_DIR, or the temporary folder.
   std::string working_directory;

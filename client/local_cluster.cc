@@ -1,6 +1,7 @@
 #include "client/local_cluster.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -15,7 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
 #include "common/status/status_macros.h"
@@ -48,10 +49,30 @@ absl::Status Errno(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
+// Gone with the last process that has it open. (Not O_TMPFILE, which not every
+// file system has.)
+absl::StatusOr<int> NamelessFile(const std::string& folder) {
+  std::string path = (fs::path(folder) / "log-XXXXXX").string();
+  const int fd = mkostemp(path.data(), O_APPEND | O_CLOEXEC);
+  if (fd < 0) return Errno(absl::StrCat("cannot make a log in ", folder));
+  unlink(path.c_str());
+  return fd;
+}
+
+// Owns an open descriptor.
+struct Descriptor {
+  explicit Descriptor(int opened) : fd(opened) {}
+  ~Descriptor() { close(fd); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  const int fd;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
-    const Options& options, absl::Time deadline) {
+    const Options& options, absl::Duration limit) {
   std::string folder =
       (fs::path(options.runtime_directory) / "penstock-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
@@ -59,48 +80,73 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
                               options.runtime_directory));
   }
   std::unique_ptr<LocalCluster> cluster(new LocalCluster(options, folder));
-  // No name: it is gone with the last process that has it open.
-  const int log =
-      open(folder.c_str(), O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
-  if (log < 0) return Errno(absl::StrCat("a log file in ", folder));
-  cluster->coordinator_log_ = log;
-  ASSIGN_OR_RETURN(const common::rpc::Address address,
-                   common::rpc::ParseAddress(cluster->SocketOf(kCoordinator)));
-  RETURN_IF_ERROR(cluster->Launch(
-      kCoordinator, "penstock-coordinator",
-      {"--embedded", "--state-dir", folder, "--listen", address.ToString()},
-      log));
-  RETURN_IF_ERROR(cluster->AwaitCoordinator(address, deadline));
+  RETURN_IF_ERROR(cluster->StartCoordinator(limit));
   return cluster;
 }
 
-// A channel that found no socket would wait before it looks again: there is
-// one only after the socket is.
-absl::Status LocalCluster::AwaitCoordinator(const common::rpc::Address& address,
-                                            absl::Time deadline) {
-  std::error_code error;
+absl::Status LocalCluster::StartCoordinator(absl::Duration limit) {
+  const auto deadline = options_.clock->Monotonic() + limit;
+  ASSIGN_OR_RETURN(coordinator_log_, NamelessFile(folder_));
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return Errno("cannot make a pipe");
+  const Descriptor ready{pipe_ends[0]};
+  ASSIGN_OR_RETURN(const common::rpc::Address address,
+                   common::rpc::ParseAddress(SocketOf(kCoordinator)));
+  {
+    // The child alone has this end: the pipe ends with it.
+    const Descriptor told{pipe_ends[1]};
+    RETURN_IF_ERROR(
+        Launch(kCoordinator,
+               {.program = "penstock-coordinator",
+                .arguments = {"--embedded", "--state-dir", folder_, "--listen",
+                              address.ToString(), "--ready-fd",
+                              absl::StrCat(kPassedDescriptor)},
+                .log_fd = coordinator_log_,
+                .passed_fd = told.fd}));
+  }
+  RETURN_IF_ERROR(AwaitCoordinator(ready.fd, deadline));
+  // Not before: a channel that found no socket waits before it looks again.
+  client_ = CoordinatorClient::Connect({.address = address});
+  return client_->AwaitServing(deadline - options_.clock->Monotonic());
+}
+
+absl::Status LocalCluster::AwaitCoordinator(
+    int ready, common::time::MonotonicTime deadline) {
+  pollfd wanted{.fd = ready, .events = POLLIN};
+  int found = 0;
+  do {
+    const absl::Duration left = deadline - options_.clock->Monotonic();
+    if (left <= absl::ZeroDuration()) break;
+    found = poll(&wanted, 1,
+                 static_cast<int>(absl::ToInt64Milliseconds(
+                     absl::Ceil(left, absl::Milliseconds(1)))));
+  } while (found < 0 && errno == EINTR);
+  if (found < 0) return Errno("poll()");
+  if (found == 0) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("penstock-coordinator does not serve on ",
+                     SocketOf(kCoordinator), ": ", LastLine(coordinator_log_)));
+  }
+  char byte = 0;
+  if (read(ready, &byte, 1) == 1) return absl::OkStatus();
+  return EndAtStart(deadline);
+}
+
+absl::Status LocalCluster::EndAtStart(common::time::MonotonicTime deadline) {
+  // Its descriptors close a moment before it can be reaped.
   while (true) {
     for (const Ended& ended : ReapAnd(Told::kNobody)) {
       return absl::UnavailableError(
           absl::StrCat("penstock-coordinator ended at its start, ",
                        Describe(ended.exit), ": ", ended.last_log_line));
     }
-    if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("penstock-coordinator does not serve on ",
-                       address.ToString(), ": ", LastLine(coordinator_log_)));
-    }
-    if (client_ != nullptr) {
-      if (client_->AwaitServing(absl::Now() + absl::Milliseconds(50)).ok()) {
-        return absl::OkStatus();
-      }
-    } else if (fs::exists(address.path, error)) {
-      client_ = CoordinatorClient::Connect({.address = address});
-    } else {
-      // Not WaitForSignal: a Ctrl-C in these milliseconds is not ours to take.
-      absl::SleepFor(absl::Milliseconds(5));
-    }
+    const absl::Duration left = deadline - options_.clock->Monotonic();
+    if (left <= absl::ZeroDuration()) break;
+    AwaitChildEnd(left);
   }
+  return absl::UnavailableError(
+      absl::StrCat("penstock-coordinator gave up at its start: ",
+                   LastLine(coordinator_log_)));
 }
 
 LocalCluster::LocalCluster(const Options& options, std::string folder)
@@ -116,18 +162,13 @@ std::string LocalCluster::SocketOf(const std::string& name) const {
 }
 
 absl::Status LocalCluster::Launch(const std::string& name,
-                                  const std::string& program,
-                                  std::vector<std::string> arguments,
-                                  int log_fd) {
-  arguments.push_back("--die-with-parent");
-  arguments.push_back(absl::StrCat(getpid()));
-  ASSIGN_OR_RETURN(
-      const pid_t pid,
-      Spawn(
-          {.program = (fs::path(options_.binary_directory) / program).string(),
-           .arguments = std::move(arguments),
-           .log_fd = log_fd}));
-  children_.push_back({.name = name, .pid = pid, .log_fd = log_fd});
+                                  ChildCommand command) {
+  command.program =
+      (fs::path(options_.binary_directory) / command.program).string();
+  command.arguments.push_back("--die-with-parent");
+  command.arguments.push_back(absl::StrCat(getpid()));
+  ASSIGN_OR_RETURN(const pid_t pid, Spawn(command));
+  children_.push_back({.name = name, .pid = pid, .log_fd = command.log_fd});
   return absl::OkStatus();
 }
 
@@ -140,11 +181,12 @@ absl::Status LocalCluster::StartStages(const StageOptions& options) {
         open(log.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0) return Errno(absl::StrCat("cannot open ", log));
     const absl::Status launched =
-        Launch(name, "penstock-stage",
-               {"--coordinator", SocketOf(kCoordinator), "--listen",
-                SocketOf(name), "--name", name, "--device", options.device,
-                "--threads", absl::StrCat(options.threads)},
-               fd);
+        Launch(name, {.program = "penstock-stage",
+                      .arguments = {"--coordinator", SocketOf(kCoordinator),
+                                    "--listen", SocketOf(name), "--name", name,
+                                    "--device", options.device, "--threads",
+                                    absl::StrCat(options.threads)},
+                      .log_fd = fd});
     if (!launched.ok()) {
       close(fd);
       return launched;
@@ -202,7 +244,8 @@ absl::Status LocalCluster::SaveCoordinatorLog(const std::string& path) const {
   return absl::OkStatus();
 }
 
-void LocalCluster::EndChildren(Which which, int signal, absl::Time deadline) {
+void LocalCluster::EndChildren(Which which, int signal,
+                               common::time::MonotonicTime deadline) {
   const auto meant = [which](const Child& child) {
     return which == Which::kAll || child.name != kCoordinator;
   };
@@ -211,7 +254,7 @@ void LocalCluster::EndChildren(Which which, int signal, absl::Time deadline) {
   }
   while (std::any_of(children_.begin(), children_.end(), meant)) {
     ReapAnd(Told::kNobody);
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - options_.clock->Monotonic();
     if (left <= absl::ZeroDuration()) return;
     // SIGCHLD is blocked (BlockSignals) and wakes this wait.
     common::process::WaitForSignal(std::min(left, absl::Milliseconds(50)));
@@ -219,7 +262,7 @@ void LocalCluster::EndChildren(Which which, int signal, absl::Time deadline) {
 }
 
 void LocalCluster::Stop(absl::Duration limit) {
-  const absl::Time deadline = absl::Now() + limit;
+  const auto deadline = options_.clock->Monotonic() + limit;
   EndChildren(Which::kStages, SIGTERM, deadline - limit / 2);
   // A server waits for its connections to close, and gRPC closes ours only in
   // a call: without this the coordinator waits until it gives up.

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "client/child_process.h"
 #include "client/coordinator_client.h"
-#include "common/rpc/address.h"
+#include "common/time/clock.h"
 
 namespace penstock::client {
 
@@ -27,12 +27,14 @@ class LocalCluster {
     // Where the folder for sockets is made: $XDG_RUNTIME_DIR or the temporary
     // folder. Paths stay below the kernel's limit of 107 bytes.
     std::string runtime_directory;
+    const common::time::Clock* clock = nullptr;  // Borrowed.
   };
 
-  // Starts the coordinator and waits until it serves, at most until `deadline`.
-  // Errors name the program, and how it ended with the last line of its log.
+  // Starts the coordinator and waits until it serves, for `limit` at most.
+  // Errors name the program, and how it ended with the last line of its log:
+  // DeadlineExceeded when it says nothing, Unavailable otherwise.
   static absl::StatusOr<std::unique_ptr<LocalCluster>> Start(
-      const Options& options, absl::Time deadline);
+      const Options& options, absl::Duration limit);
 
   // Stop(), with the default limit.
   ~LocalCluster();
@@ -75,18 +77,21 @@ class LocalCluster {
 
   LocalCluster(const Options& options, std::string folder);
   // Takes the log.
-  absl::Status Launch(const std::string& name, const std::string& program,
-                      std::vector<std::string> arguments, int log_fd);
-  // Makes client_, and waits until the coordinator serves.
-  absl::Status AwaitCoordinator(const common::rpc::Address& address,
-                                absl::Time deadline);
+  absl::Status Launch(const std::string& name, ChildCommand command);
+  absl::Status StartCoordinator(absl::Duration limit);
+  // Until the coordinator has said that it serves, through the pipe `ready`.
+  absl::Status AwaitCoordinator(int ready,
+                                common::time::MonotonicTime deadline);
+  // How the coordinator ended that said nothing, or that it has not yet.
+  absl::Status EndAtStart(common::time::MonotonicTime deadline);
   std::string SocketOf(const std::string& name) const;
   enum class Told { kCoordinator, kNobody };
   std::vector<Ended> ReapAnd(Told told);
   // Signals children (kStages: all but the coordinator) and reaps until none of
   // them is left, or the deadline.
   enum class Which { kStages, kAll };
-  void EndChildren(Which which, int signal, absl::Time deadline);
+  void EndChildren(Which which, int signal,
+                   common::time::MonotonicTime deadline);
 
   const Options options_;
   const std::string folder_;  // Mode 0700.

@@ -15,6 +15,7 @@
 #include "client/exit_code.h"
 #include "common/process/build_info.h"
 #include "common/process/signals.h"
+#include "common/time/real_clock.h"
 
 namespace {
 
@@ -23,10 +24,11 @@ std::string Variable(const char* name, const std::string& otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-penstock::client::Environment ReadEnvironment() {
+penstock::client::Environment ReadEnvironment(
+    const penstock::common::time::Clock& clock) {
   namespace fs = std::filesystem;
   std::error_code error;
-  penstock::client::Environment environment;
+  penstock::client::Environment environment{.clock = clock};
   environment.binary_directory =
       fs::read_symlink("/proc/self/exe", error).parent_path().string();
   environment.runtime_directory =
@@ -51,7 +53,8 @@ int main(int argc, char** argv) {
   namespace commands = penstock::client::commands;
   namespace process = penstock::common::process;
   process::BlockSignals();
-  const penstock::client::Environment environment = ReadEnvironment();
+  const penstock::common::time::RealClock clock;
+  const penstock::client::Environment environment = ReadEnvironment(clock);
 
   CLI::App app(
       "Pipeline-parallel training of transformer models, exact at every "

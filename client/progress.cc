@@ -43,10 +43,7 @@ Progress::Progress(Style style, const common::time::Clock& clock,
                    std::function<void(absl::string_view)> write)
     : style_(style), clock_(clock), write_(std::move(write)) {}
 
-void Progress::OnJob(const v1::Job& job) {
-  steps_ = job.steps();
-  state_ = v1::Job::State_Name(job.state());
-}
+void Progress::OnJob(const v1::Job& job) { steps_ = job.steps(); }
 
 void Progress::OnMetrics(const v1::StepMetrics& metrics) {
   metrics_ = metrics;

@@ -41,7 +41,6 @@ class Progress {
   const common::time::Clock& clock_;
   const std::function<void(absl::string_view)> write_;
   int64_t steps_ = 0;
-  std::string state_;
   v1::StepMetrics metrics_;
   // Kept from the last step that carried them.
   double bubble_rate_ = -1;

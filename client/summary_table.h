@@ -2,13 +2,14 @@
 #ifndef PENSTOCK_CLIENT_SUMMARY_TABLE_H_
 #define PENSTOCK_CLIENT_SUMMARY_TABLE_H_
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "client/report/run_summary.h"
 
 namespace penstock::client {
 
-// `summary` is summary.json. Fields that are missing or null show as "-".
-std::string SummaryTable(const nlohmann::json& summary);
+// What the summary does not say shows as "-".
+std::string SummaryTable(const report::RunSummary& summary);
 
 }  // namespace penstock::client
 

@@ -5,13 +5,23 @@
 #include "absl/strings/str_cat.h"
 
 namespace penstock::client {
+namespace {
+
+// A character starts at each byte that does not continue one (UTF-8).
+size_t Characters(const std::string& text) {
+  return std::count_if(text.begin(), text.end(), [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+  });
+}
+
+}  // namespace
 
 std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
+      widths[i] = std::max(widths[i], Characters(row[i]));
     }
   }
   std::string out;
@@ -19,7 +29,7 @@ std::string FormatTable(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       absl::StrAppend(&line, row[i],
-                      std::string(widths[i] - row[i].size() + 2, ' '));
+                      std::string(widths[i] - Characters(row[i]) + 2, ' '));
     }
     line.erase(line.find_last_not_of(' ') + 1);
     absl::StrAppend(&out, line, "\n");

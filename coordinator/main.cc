@@ -1,5 +1,6 @@
 // penstock-coordinator: parses flags, starts a Coordinator, waits for signals.
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -34,6 +35,7 @@ struct Flags {
   std::string log_format = "text";
   bool embedded = false;
   int die_with_parent = 0;
+  int ready_fd = -1;
 };
 
 // Also after the parent was killed, nothing of the cluster stays behind. Only
@@ -58,6 +60,11 @@ absl::StatusOr<absl::Duration> ParseInterval(absl::string_view flag,
         absl::StrCat(flag, " '", text, "' is no duration, as 10s"));
   }
   return interval;
+}
+
+void TellReady(int fd) {
+  if (write(fd, "\n", 1) != 1) LOG(WARNING) << "nobody waits on " << fd;
+  close(fd);
 }
 
 int Fail(const absl::Status& status) {
@@ -99,6 +106,8 @@ int main(int argc, char** argv) {
                "folders, and the socket's folder is removed at the end");
   app.add_option("--die-with-parent", flags.die_with_parent,
                  "End when this process, our parent, ends");
+  app.add_option("--ready-fd", flags.ready_fd,
+                 "Write a byte to this descriptor when serving, and close it");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -145,6 +154,7 @@ int main(int argc, char** argv) {
        .build = build});
   if (!coordinator.ok()) return Fail(coordinator.status());
   LOG(INFO) << "serving on " << (*coordinator)->address().ToString();
+  if (flags.ready_fd >= 0) TellReady(flags.ready_fd);
 
   while (true) {
     const auto signal = process::WaitForSignal(absl::InfiniteDuration());

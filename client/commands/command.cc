@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/exit_code.h"
 #include "client/json_output.h"
 #include "common/rpc/address.h"
@@ -13,6 +13,7 @@ namespace penstock::client::commands {
 namespace {
 
 constexpr absl::Duration kConnectLimit = absl::Seconds(5);
+constexpr absl::Duration kCoordinatorStart = absl::Seconds(10);
 
 }  // namespace
 
@@ -33,7 +34,7 @@ absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(
   ASSIGN_OR_RETURN(const common::rpc::Address address,
                    common::rpc::ParseAddress(text));
   auto client = CoordinatorClient::Connect({.address = address});
-  RETURN_IF_ERROR(client->AwaitServing(absl::Now() + kConnectLimit));
+  RETURN_IF_ERROR(client->AwaitServing(kConnectLimit));
   return client;
 }
 
@@ -41,8 +42,9 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> EmbeddedCoordinator(
     const Environment& environment) {
   return LocalCluster::Start(
       {.binary_directory = environment.binary_directory,
-       .runtime_directory = environment.runtime_directory},
-      absl::Now() + kConnectLimit);
+       .runtime_directory = environment.runtime_directory,
+       .clock = &environment.clock},
+      kCoordinatorStart);
 }
 
 }  // namespace penstock::client::commands

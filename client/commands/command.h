@@ -1,8 +1,9 @@
-// A verb of the CLI: adds its flags to the parser, and runs after parsing.
+// The verbs of the CLI, and what they share.
 //
-// Each verb is a file of this folder with one function Add...(app, environment,
-// chosen); where the user chose the verb, parsing sets `chosen` to what runs
-// it. Data go to stdout, everything else to stderr.
+// Each verb is a file of this folder, VERB.cc, with one function that is
+// declared here and adds it with its flags to the parser. Where the user chose
+// the verb, parsing sets `chosen` to what runs it. Data go to stdout,
+// everything else to stderr.
 #ifndef PENSTOCK_CLIENT_COMMANDS_COMMAND_H_
 #define PENSTOCK_CLIENT_COMMANDS_COMMAND_H_
 
@@ -36,7 +37,7 @@ int Fail(const absl::Status& status);
 absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(
     const std::string& address_flag, const Environment& environment);
 
-// An embedded coordinator without stages, for verbs that only compute.
+// A coordinator of our own, without stages yet.
 absl::StatusOr<std::unique_ptr<LocalCluster>> EmbeddedCoordinator(
     const Environment& environment);
 

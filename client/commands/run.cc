@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/commands/command.h"
 #include "client/commands/output_format.h"
 #include "client/exit_code.h"
@@ -25,11 +25,13 @@
 #include "client/local_cluster.h"
 #include "client/progress.h"
 #include "client/report/report.h"
+#include "client/report/run_files.h"
+#include "client/report/run_summary.h"
 #include "client/run_directory.h"
 #include "client/summary_table.h"
 #include "common/process/signals.h"
 #include "common/status/status_macros.h"
-#include "common/time/real_clock.h"
+#include "common/time/clock.h"
 
 namespace penstock::client::commands {
 namespace {
@@ -37,7 +39,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kLargestJobFile = 1 << 20;
-constexpr absl::Duration kCoordinatorStart = absl::Seconds(10);
 // After a stop signal all is over within five seconds: for the coordinator's
 // answer, for the job's end, and for the end of the processes.
 constexpr absl::Duration kCancelAnswerLimit = absl::Seconds(1);
@@ -90,6 +91,7 @@ class Run {
   Run(const Flags& flags, const Environment& environment)
       : flags_(flags),
         environment_(environment),
+        clock_(environment.clock),
         progress_(StyleOf(flags, environment), clock_, WriteStderr) {}
 
   int Main() {
@@ -122,11 +124,7 @@ class Run {
     }
     request_.set_base_directory(
         fs::absolute(flags_.job_file).parent_path().string());
-    ASSIGN_OR_RETURN(cluster_,
-                     LocalCluster::Start(
-                         {.binary_directory = environment_.binary_directory,
-                          .runtime_directory = environment_.runtime_directory},
-                         absl::Now() + kCoordinatorStart));
+    ASSIGN_OR_RETURN(cluster_, EmbeddedCoordinator(environment_));
     request_.set_validate_only(true);
     ASSIGN_OR_RETURN(job_, cluster_->client().CreateJob(request_));
     return absl::OkStatus();
@@ -179,7 +177,7 @@ class Run {
           return;
         }
       }
-      if (stop_signal_ != 0 && absl::Now() > stop_deadline_) return;
+      if (stop_signal_ != 0 && clock_.Monotonic() > stop_deadline_) return;
     }
   }
 
@@ -205,9 +203,9 @@ class Run {
   // reaped, and how that ended is what a user wants to know.
   void AwaitEndOfLostStage() {
     if (job_.reason() != v1::Job::STATE_REASON_STAGE_LOST) return;
-    const absl::Time deadline = absl::Now() + kReapLimit;
+    const auto deadline = clock_.Monotonic() + kReapLimit;
     while (!ended_stages_.contains(job_.cause().stage_name()) &&
-           absl::Now() < deadline && !CoordinatorEnded()) {
+           clock_.Monotonic() < deadline && !CoordinatorEnded()) {
       common::process::WaitForSignal(absl::Milliseconds(50));
     }
   }
@@ -215,8 +213,8 @@ class Run {
   // A broken watch is the first sign of a coordinator that died: the kernel
   // closes its socket before it can be reaped.
   void OnBrokenWatch(const absl::Status& status) {
-    const absl::Time deadline = absl::Now() + kReapLimit;
-    while (absl::Now() < deadline) {
+    const auto deadline = clock_.Monotonic() + kReapLimit;
+    while (clock_.Monotonic() < deadline) {
       if (CoordinatorEnded()) return;
       common::process::WaitForSignal(absl::Milliseconds(50));
     }
@@ -229,7 +227,7 @@ class Run {
       return;
     }
     stop_signal_ = signal;
-    stop_deadline_ = absl::Now() + kCancelLimit;
+    stop_deadline_ = clock_.Monotonic() + kCancelLimit;
     progress_.Message("stopping (again: at once)");
     cluster_->client()
         .CancelJob(job_.id(), kCancelAnswerLimit)
@@ -262,8 +260,20 @@ class Run {
     progress_.Finish();
     watch_.reset();
     cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
+    const int code = SayHowItEnded();
+    if (IsRefused(code)) {
+      // Nothing ran, and nothing of it stays.
+      directory_->Remove();
+      return code;
+    }
+    CompleteResults();
+    PrintResults();
+    return code;
+  }
+
+  // On stderr, unless it is success. Returns the exit code.
+  int SayHowItEnded() {
     if (stop_signal_ != 0) {
-      KeepOrRemove();
       std::fprintf(stderr,
                    "penstock: stopped by %s; results so far are in %s\n",
                    stop_signal_ == SIGINT ? "Ctrl-C" : "SIGTERM",
@@ -271,60 +281,62 @@ class Run {
       return stop_signal_ == SIGINT ? kInterrupted : kStopped;
     }
     if (!failure_.ok()) {
-      KeepOrRemove();
       std::fprintf(stderr, "penstock: %s; logs are in %s\n",
                    Printable(failure_.message()).c_str(),
                    directory_->logs().c_str());
       return kJobFailed;
     }
-    const int code = ExitCodeOf(job_);
     if (job_.state() == v1::Job::STATE_FAILED) {
       std::fprintf(stderr, "penstock: job %s failed: %s: %s\n",
                    job_.id().c_str(),
                    ToJson(job_)["reason"].get<std::string>().c_str(),
                    Printable(job_.cause().message()).c_str());
-      if (!job_.has_start_time() &&
-          (code == kUsage || code == kVersionMismatch)) {
-        // Refused: nothing ran, and nothing of it stays. (Of a failure, as a
-        // stage that died while it was assembled, the logs are wanted.)
-        directory_->Remove();
-        return code;
-      }
     }
-    KeepOrRemove();
-    PrintSummary();
-    return code;
+    return ExitCodeOf(job_);
+  }
+
+  // Before anything ran. (Of a failure, as a stage that died while it was
+  // assembled, the logs are wanted.)
+  bool IsRefused(int code) const {
+    return job_.state() == v1::Job::STATE_FAILED && !job_.has_start_time() &&
+           (code == kUsage || code == kVersionMismatch);
   }
 
   // The coordinator's log and the report join the results.
-  void KeepOrRemove() {
-    const auto complain = [](const absl::Status& status) {
-      if (status.ok()) return;
-      std::fprintf(stderr, "penstock: %s\n",
-                   std::string(status.message()).c_str());
-    };
-    complain(cluster_->SaveCoordinatorLog(
+  void CompleteResults() {
+    Complain(cluster_->SaveCoordinatorLog(
         (fs::path(directory_->logs()) / "coordinator.log").string()));
-    complain(report::WriteReport(directory_->path()));
+    Complain(report::WriteReport(directory_->path()));
   }
 
-  void PrintSummary() {
-    const auto summary =
-        nlohmann::json::parse(job_.summary_json(), nullptr, false);
-    if (flags_.format == "json") {
-      std::fputs(job_.summary_json().c_str(), stdout);
-      return;
+  // summary.json, where the job came so far that there is one.
+  void PrintResults() {
+    const std::string path =
+        (fs::path(directory_->path()) / "summary.json").string();
+    const auto text = report::FileContents(path);
+    if (!text.ok() || !text->has_value()) {
+      Complain(text.status());
+    } else if (flags_.format == "json") {
+      std::fputs((*text)->c_str(), stdout);
+    } else if (const auto summary = report::ParseRunSummary(**text, path);
+               summary.ok()) {
+      std::printf("%s\n", SummaryTable(*summary).c_str());
+    } else {
+      Complain(summary.status());
     }
-    if (summary.is_object()) {
-      std::printf("%s\n", SummaryTable(summary).c_str());
-    }
+    if (flags_.format == "json") return;
     std::printf("report: %s\n",
                 (fs::path(directory_->path()) / "report.html").c_str());
   }
 
+  static void Complain(const absl::Status& status) {
+    if (status.ok()) return;
+    std::fprintf(stderr, "penstock: %s\n", Printable(status.message()).c_str());
+  }
+
   const Flags& flags_;
   const Environment& environment_;
-  const common::time::RealClock clock_;
+  const common::time::Clock& clock_;
   Progress progress_;
   v1::CreateJobRequest request_;
   v1::Job job_;
@@ -334,7 +346,7 @@ class Run {
   std::set<std::string> ended_stages_;  // By themselves.
   absl::Status failure_;
   int stop_signal_ = 0;
-  absl::Time stop_deadline_;
+  common::time::MonotonicTime stop_deadline_;
   bool abandoned_ = false;
 };
 

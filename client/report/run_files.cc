@@ -8,10 +8,9 @@
 #include "common/status/status_macros.h"
 
 namespace penstock::client::report {
-namespace {
 
-// Nothing where there is no such file.
-absl::StatusOr<std::optional<std::string>> Contents(const std::string& path) {
+absl::StatusOr<std::optional<std::string>> FileContents(
+    const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file.is_open()) {
@@ -30,30 +29,28 @@ absl::StatusOr<std::optional<std::string>> Contents(const std::string& path) {
   return std::move(contents).str();
 }
 
-}  // namespace
-
 absl::StatusOr<RunFiles> ReadRunFiles(const std::string& run_directory) {
   const auto path = [&](const char* name) {
     return absl::StrCat(run_directory, "/", name);
   };
   RunFiles files;
-  ASSIGN_OR_RETURN(const auto job_yaml, Contents(path("job.yaml")));
+  ASSIGN_OR_RETURN(const auto job_yaml, FileContents(path("job.yaml")));
   files.job_yaml = job_yaml.value_or("");
-  ASSIGN_OR_RETURN(const auto summary, Contents(path("summary.json")));
+  ASSIGN_OR_RETURN(const auto summary, FileContents(path("summary.json")));
   if (summary.has_value()) {
     ASSIGN_OR_RETURN(files.summary,
                      ParseRunSummary(*summary, path("summary.json")));
   }
-  ASSIGN_OR_RETURN(const auto metrics, Contents(path("metrics.jsonl")));
+  ASSIGN_OR_RETURN(const auto metrics, FileContents(path("metrics.jsonl")));
   if (metrics.has_value()) {
     ASSIGN_OR_RETURN(files.metrics,
                      ParseMetrics(*metrics, path("metrics.jsonl")));
   }
-  ASSIGN_OR_RETURN(const auto events, Contents(path("events.jsonl")));
+  ASSIGN_OR_RETURN(const auto events, FileContents(path("events.jsonl")));
   if (events.has_value()) {
     ASSIGN_OR_RETURN(files.events, ParseEvents(*events, path("events.jsonl")));
   }
-  ASSIGN_OR_RETURN(const auto trace, Contents(path("trace.json")));
+  ASSIGN_OR_RETURN(const auto trace, FileContents(path("trace.json")));
   if (trace.has_value()) {
     ASSIGN_OR_RETURN(files.trace, ParseTrace(*trace, path("trace.json")));
   }

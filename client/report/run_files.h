@@ -23,6 +23,11 @@ struct RunFiles {
   std::vector<TracedStep> trace;
 };
 
+// A whole file; nothing where there is none. Another code than NotFound where
+// it is there but cannot be read.
+absl::StatusOr<std::optional<std::string>> FileContents(
+    const std::string& path);
+
 // Blocks for the reads. DataLoss naming file and line for a damaged file;
 // another code where one is there but cannot be read.
 absl::StatusOr<RunFiles> ReadRunFiles(const std::string& run_directory);

@@ -11,18 +11,19 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/rpc/deadline.h"
 #include "common/rpc/grpc_settings.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::common::rpc {
 namespace {
 
-constexpr std::chrono::seconds kShutdownTimeout(2);
+constexpr absl::Duration kShutdownTimeout = absl::Seconds(2);
 
 // gRPC unlinks a Unix socket's path before it binds, also a living server's:
 // whether somebody answers there is found out first.
@@ -87,7 +88,7 @@ RpcServer::RpcServer(const Address& address, ReactorRegistry& reactors,
 RpcServer::~RpcServer() {
   reactors_.CloseAll(absl::UnavailableError(
       absl::StrCat(address_.ToString(), " is shutting down")));
-  server_->Shutdown(std::chrono::system_clock::now() + kShutdownTimeout);
+  server_->Shutdown(DeadlineAfter(kShutdownTimeout));
   server_->Wait();
   server_.reset();
   if (address_.kind == AddressKind::kUnix) unlink(address_.path.c_str());

@@ -4,11 +4,11 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <utility>
 
+#include "common/rpc/deadline.h"
 #include "common/rpc/grpc_settings.h"
 #include "common/rpc/grpc_status.h"
 #include "common/sync/happens_before.h"
@@ -169,8 +169,7 @@ class GrpcCoordinatorLink final : public CoordinatorLink {
     auto* call = new Registration;
     call->request = request;
     call->done = std::move(done);
-    call->context.set_deadline(std::chrono::system_clock::now() +
-                               absl::ToChronoMilliseconds(timeout));
+    call->context.set_deadline(common::rpc::DeadlineAfter(timeout));
     call->tag.Release();
     stub_->async()->RegisterStage(
         &call->context, &call->request, &call->response,

@@ -16,27 +16,42 @@ TEST(TextTableTest, AlignsColumnsAndEndsLinesCleanly) {
             "longer\n");
 }
 
+TEST(TextTableTest, CountsCharactersAndNotTheirBytes) {
+  EXPECT_EQ(FormatTable({{"0–1", "µs"}, {"abcd", "x"}}),
+            "0–1   µs\n"
+            "abcd  x\n");
+}
+
 TEST(SummaryTableTest, ShowsPredictedBesideMeasured) {
-  const auto summary = nlohmann::json::parse(R"({
-    "final_loss": 1.5, "validation_loss": null, "tokens_per_second": 1000.4,
-    "step_seconds": {"p50": 0.0125}, "realisation": 0.987,
-    "bubble_rate": {"predicted": 0.25, "measured": 0.3},
-    "stages": [{"rank": 0, "chunks": [{"stage": 0, "blocks": [0, 2],
-                "embedding": true, "head": false}],
-                "peak_activation_bytes": {"predicted": 1048576,
-                                          "measured": 1048576},
-                "peak_bytes": {"predicted": 2097152, "measured": 2097152},
-                "peak_in_flight": 4, "busy_seconds": 1.25}]})");
+  const report::RunSummary summary = {
+      .final_loss = 1.5,
+      .tokens_per_second = 1000.4,
+      .step_seconds_p50 = 0.0125,
+      .bubble_rate = {.predicted = 0.25, .measured = 0.3},
+      .realisation = 0.987,
+      .stages = {
+          {.rank = 0,
+           .chunks = {{.end_block = 2, .embedding = true}},
+           .peak_bytes = {.predicted = 2097152, .measured = 2097152},
+           .peak_activation_bytes = {.predicted = 1048576, .measured = 1048576},
+           .peak_in_flight = 4,
+           .busy_seconds = 1.25},
+          {.rank = 1,
+           .chunks = {{.first_block = 2, .end_block = 3, .head = true}},
+           .peak_bytes = {.predicted = 512}}}};
   const std::string table = SummaryTable(summary);
   EXPECT_THAT(table, HasSubstr("loss 1.5000  validation -  1000 tokens/s  "
-                               "step 12.5 ms  realisation 0.987"));
-  EXPECT_THAT(table, HasSubstr("bubble rate  25.0 %     30.0 %"));
-  EXPECT_THAT(table, HasSubstr("embedding, blocks 0-1"));
-  EXPECT_THAT(table, HasSubstr("1.0 MiB"));
+                               "step 12.5 ms  realisation 0.987\n"));
+  EXPECT_THAT(table, HasSubstr("bubble rate  25.0 %     30.0 %\n"));
+  EXPECT_THAT(table, HasSubstr("\n0      embedding, blocks 0–1  1.00 MiB"));
+  EXPECT_THAT(table, HasSubstr("2.00 MiB       2.00 MiB  4          1.25 s\n"));
+  // What a rank never said.
+  EXPECT_THAT(table, HasSubstr("\n1      block 2, head          -  "));
+  EXPECT_THAT(table, HasSubstr("512 B          -         -          -\n"));
 }
 
 TEST(SummaryTableTest, AnEmptySummaryIsDashes) {
-  EXPECT_THAT(SummaryTable(nlohmann::json::object()), HasSubstr("loss -"));
+  EXPECT_THAT(SummaryTable({}), HasSubstr("loss -  validation -  - tokens/s"));
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// `penstock verify`: a schedule file through the proof that every job's order
+// goes through.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+
+namespace penstock::client::commands {
+namespace {
+
+struct Flags {
+  std::string file;
+  int stages = 0, micro_batches = 0, chunks = 0;
+  std::optional<int> slots;
+};
+
+int Run(const Flags& flags, const Environment& environment) {
+  std::ifstream file(flags.file, std::ios::binary);
+  if (!file.is_open()) {
+    return Fail(
+        absl::InvalidArgumentError(absl::StrCat("cannot open ", flags.file)));
+  }
+  v1::VerifyScheduleRequest request;
+  request.mutable_file()->assign(std::istreambuf_iterator<char>(file), {});
+  request.set_file_name(flags.file);
+  request.set_stages(flags.stages);
+  request.set_micro_batches(flags.micro_batches);
+  request.set_chunks(flags.chunks);
+  if (flags.slots) request.set_slots(*flags.slots);
+  const auto cluster = EmbeddedCoordinator(environment);
+  if (!cluster.ok()) return Fail(cluster.status());
+  const auto response = (*cluster)->client().VerifySchedule(request);
+  if (!response.ok()) return Fail(response.status());
+  std::printf("%s: %lld commands, correct; makespan %g with unit times\n",
+              flags.file.c_str(), static_cast<long long>(response->commands()),
+              response->makespan());
+  return 0;
+}
+
+}  // namespace
+
+void AddVerify(CLI::App& app, const Environment& environment, Chosen& chosen) {
+  auto* command = app.add_subcommand(
+      "verify", "Prove a schedule file, or show its first fault (exit 2)");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("file", flags->file, "CSV, one row a rank")->required();
+  command->add_option("--stages", flags->stages, "K, ranks")->required();
+  command->add_option("--micro-batches", flags->micro_batches, "M")->required();
+  command->add_option("--chunks", flags->chunks, "v, chunks a rank");
+  command->add_option("--slots", flags->slots,
+                      "Receiver slots on every edge (default: as computed)");
+  command->callback([flags, &environment, &chosen] {
+    chosen = [flags, &environment] { return Run(*flags, environment); };
+  });
+}
+
+}  // namespace penstock::client::commands
