@@ -65,9 +65,15 @@ absl::StatusOr<RunDirectory> RunDirectory::CreateNew(const std::string& path) {
     return absl::AlreadyExistsError(
         absl::StrCat("run directory ", path, " was made by another run"));
   }
-  if (error) return Failed("cannot make", whole, error);
+  if (error) {
+    made.RemoveParents();
+    return Failed("cannot make", whole, error);
+  }
   fs::create_directory(whole / kLogs, error);
-  if (error) return Failed("cannot make", whole / kLogs, error);
+  if (error) {
+    made.Remove();
+    return Failed("cannot make", whole / kLogs, error);
+  }
   return made;
 }
 
@@ -95,7 +101,12 @@ absl::StatusOr<RunDirectory> RunDirectory::CreateDefault(
       runs / absl::StrCat(".latest-", path.filename().string());
   fs::create_directory_symlink(path.filename(), fresh, error);
   if (!error) fs::rename(fresh, link, error);
-  if (error) return Failed("cannot make the link", link, error);
+  if (error) {
+    std::error_code ignored;
+    fs::remove(fresh, ignored);
+    made->Remove();
+    return Failed("cannot make the link", link, error);
+  }
   made->link_ = link.string();
   return made;
 }
@@ -121,6 +132,11 @@ void RunDirectory::Remove() {
       fs::create_directory_symlink(link_before_, link_, ignored);
     }
   }
+  RemoveParents();
+}
+
+void RunDirectory::RemoveParents() {
+  std::error_code ignored;
   for (const std::string& parent : made_parents_) fs::remove(parent, ignored);
 }
 

@@ -37,6 +37,9 @@ class RunDirectory {
   // `path` is absolute and must be made by this call: AlreadyExists otherwise.
   static absl::StatusOr<RunDirectory> CreateNew(const std::string& path);
 
+  // Those that this object made and that are empty.
+  void RemoveParents();
+
   RunDirectory(std::string path, bool existed)
       : path_(std::move(path)), existed_(existed) {}
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <thread>
@@ -65,6 +66,18 @@ TEST(RunDirectoryTest, DefaultHasNameAndTimeAndALatestLink) {
   EXPECT_EQ(fs::read_symlink(latest), fs::path(second.path()).filename());
   second.Remove();
   EXPECT_EQ(fs::read_symlink(latest), fs::path(first.path()).filename());
+}
+
+TEST(RunDirectoryTest, ALatestThatIsNoLinkIsKeptAndNoRunIsMade) {
+  tests::fakes::TempDir dir;
+  dir.Write("runs/latest/precious.txt", "data");
+  EXPECT_THAT(
+      RunDirectory::CreateDefault(dir.path(), "gpt", absl::FromUnixSeconds(0)),
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("cannot make the link " + dir.Path("runs/latest"))));
+  EXPECT_TRUE(fs::exists(dir.Path("runs/latest/precious.txt")));
+  const fs::directory_iterator left(dir.Path("runs"));
+  EXPECT_EQ(std::distance(begin(left), end(left)), 1);
 }
 
 TEST(RunDirectoryTest, RemovingTheFirstRunLeavesNoRunsFolder) {
