@@ -77,30 +77,6 @@ std::string Failures(const RunFiles& files) {
   return out;
 }
 
-std::string Recoveries(const RunFiles& files) {
-  if (!files.summary.has_value() || files.summary->recoveries.empty()) {
-    return "";
-  }
-  std::string out =
-      "<section class=\"card\">\n<h2>Recoveries</h2>\n<div class=\"scroll\">"
-      "<table>\n<thead><tr><th class=\"num\">step</th><th>cause</th><th>stage"
-      "</th><th>kind</th><th class=\"num\">took</th><th class=\"num\">steps "
-      "redone</th></tr></thead>\n<tbody>\n";
-  const std::vector<Recovery>& all = files.summary->recoveries;
-  for (size_t i = 0; i < std::min(all.size(), kMostShown); ++i) {
-    absl::StrAppendFormat(
-        &out,
-        "<tr><td class=\"num\">%s</td><td>%s</td><td>%s</td><td>%s</td>"
-        "<td class=\"num\">%s</td><td class=\"num\">%s</td></tr>\n",
-        Count(all[i].step), Escape(all[i].cause), Escape(all[i].stage),
-        Escape(all[i].kind),
-        all[i].total_seconds.has_value() ? Seconds(*all[i].total_seconds) : "–",
-        all[i].steps_redone.has_value() ? Count(*all[i].steps_redone) : "–");
-  }
-  absl::StrAppend(&out, "</tbody></table></div>\n</section>\n");
-  return out;
-}
-
 std::string Others(const RunFiles& files) {
   std::string items;
   size_t count = 0;
@@ -117,7 +93,7 @@ std::string Others(const RunFiles& files) {
 }  // namespace
 
 std::string EventsSection(const RunFiles& files) {
-  return absl::StrCat(Failures(files), Recoveries(files), Others(files));
+  return absl::StrCat(Failures(files), Others(files));
 }
 
 }  // namespace penstock::client::report

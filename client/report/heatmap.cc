@@ -19,6 +19,13 @@ namespace {
 // Pixels.
 constexpr double kAxisHeight = 30;
 constexpr double kFileMargin = 20;
+constexpr double kLegendGap = 20;
+constexpr double kLeastLabelSize = 9;
+constexpr double kDetailGap = 8;  // Between a detail and its row.
+
+// Characters of a row's label.
+constexpr int kWholeLabel = 24;
+constexpr int kLabelBesideDetail = 9;
 
 // Colours that follow the page's; boxes have theirs in both.
 constexpr char kStyle[] =
@@ -158,7 +165,7 @@ void Drawing::DrawLegend(std::string& out) const {
     absl::StrAppendFormat(&out,
                           "<text class=\"soft\" x=\"%s\" y=\"%s\">%s</text>\n",
                           Coordinate(x), Coordinate(y + 10), text);
-    x += 6.1 * static_cast<double>(text.size()) + 20;
+    x += kSoftCharacter * static_cast<double>(text.size()) + kLegendGap;
   };
   const auto swatch = [&](absl::string_view look, double width) {
     absl::StrAppendFormat(
@@ -213,7 +220,8 @@ void Drawing::DrawRow(int rank, std::string& out) const {
       Coordinate(at_.X(at_.cut ? at_.origin + at_.span : at_.last) - at_.left),
       Coordinate(at_.row));
   // Rows too low for text of this size have a label every so often.
-  const double size = std::min(12.0, std::max(at_.row - 1, 9.0));
+  const double size =
+      std::min(kTextSize, std::max(at_.row - 1, kLeastLabelSize));
   const int stride =
       static_cast<int>(std::ceil((size + 1) / (at_.row + at_.gap)));
   if (rank % stride != 0) return;
@@ -224,8 +232,10 @@ void Drawing::DrawRow(int rank, std::string& out) const {
       at_.details && !row.detail.empty() && at_.row >= kLeastRowOfTwoLines;
   absl::StrAppendFormat(
       &out, "<text x=\"0\" y=\"%s\" style=\"font-size:%spx\">%s",
-      Coordinate(middle + (two_lines ? -3 : size * 0.36)), Coordinate(size),
-      Escape(Truncated(row.label, two_lines ? 24 : 9)));
+      Coordinate(middle + (two_lines ? -3 : size * kBelowMiddle)),
+      Coordinate(size),
+      Escape(
+          Truncated(row.label, two_lines ? kWholeLabel : kLabelBesideDetail)));
   if (!row.detail.empty()) {
     absl::StrAppendFormat(&out, "<title>%s</title>",
                           Escape(absl::StrCat(row.label, ": ", row.detail)));
@@ -237,18 +247,20 @@ void Drawing::DrawRow(int rank, std::string& out) const {
         &out,
         "<text class=\"soft\" x=\"%s\" y=\"%s\" "
         "style=\"font-size:%spx\">%s</text>\n",
-        Coordinate(from), Coordinate(middle + (two_lines ? 11 : size * 0.36)),
-        Coordinate(std::min(11.0, size)),
+        Coordinate(from),
+        Coordinate(middle + (two_lines ? 11 : size * kBelowMiddle)),
+        Coordinate(std::min(kSoftSize, size)),
         Escape(Truncated(row.detail,
-                         static_cast<int>((at_.left - from - 8) / 6.0))));
+                         static_cast<int>((at_.left - from - kDetailGap) /
+                                          kSoftCharacter))));
   }
   absl::StrAppendFormat(
       &out,
       "<text class=\"soft\" x=\"%s\" y=\"%s\" "
       "style=\"font-size:%spx\" text-anchor=\"end\">%.0f "
       "%%</text>\n",
-      Coordinate(kHeatmapWidth), Coordinate(middle + size * 0.36),
-      Coordinate(std::min(11.0, size)), 100 * at_.busy_share[rank]);
+      Coordinate(kHeatmapWidth), Coordinate(middle + size * kBelowMiddle),
+      Coordinate(std::min(kSoftSize, size)), 100 * at_.busy_share[rank]);
 }
 
 std::string Drawing::Tooltip(const HeatmapBox& box) const {
@@ -312,7 +324,7 @@ void Drawing::DrawNumbers(std::string& out) const {
         &of_color[ColorOf(box.op, at_.Shade(box)).text],
         "<text x=\"%s\" y=\"%s\">%d</text>\n",
         Coordinate((at_.X(box.start) + at_.X(box.end) - 1) / 2),
-        Coordinate(at_.Y(box.rank) + at_.row / 2 + size * 0.36),
+        Coordinate(at_.Y(box.rank) + at_.row / 2 + size * kBelowMiddle),
         box.micro_batch);
   }
   for (const auto& [color, texts] : of_color) {

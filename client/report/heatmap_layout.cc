@@ -19,6 +19,10 @@ constexpr double kRight = 58;  // Pixels of the busy shares.
 constexpr double kLabelsOnly = 62;
 constexpr double kLeastRowWithDetail = 16;
 constexpr double kLeastNumberSize = 9;
+// Left of the rows, where they say what they hold.
+constexpr double kLeastDetail = 150;
+constexpr double kMostDetail = 220;
+constexpr double kDetailMargin = 12;
 
 bool CanBeDrawn(const HeatmapBox& box) {
   return box.rank >= 0 && box.rank < kMostRanks && box.micro_batch >= 0 &&
@@ -73,8 +77,8 @@ void MeasurePlaces(const HeatmapOptions& options, HeatmapLayout& layout) {
     const auto size = static_cast<double>(row.detail.size());
     // Beside the label, or below it.
     const double from = layout.row < kLeastRowOfTwoLines ? kBesideLabel : 0;
-    layout.left =
-        std::clamp(from + 6.1 * size + 12, std::max(layout.left, 150.0), 220.0);
+    layout.left = std::clamp(from + kSoftCharacter * size + kDetailMargin,
+                             std::max(layout.left, kLeastDetail), kMostDetail);
   }
 }
 
@@ -100,14 +104,14 @@ double HeatmapLayout::NumberSize() const {
         [&](const HeatmapBox& box) { return NumberFits(box, size); });
   };
   const auto most = fitting(kLeastNumberSize);
-  double size = std::min(12.0, row - 4);
+  double size = std::min(kTextSize, row - 4);
   while (size > kLeastNumberSize && 10 * fitting(size) < 9 * most) size -= 1;
   return std::max(size, kLeastNumberSize);
 }
 
 bool HeatmapLayout::NumberFits(const HeatmapBox& box, double size) const {
   const auto digits = static_cast<double>(absl::StrCat(box.micro_batch).size());
-  return size < row && X(box.end) - X(box.start) >= 0.6 * size * digits + 3;
+  return size < row && X(box.end) - X(box.start) >= kDigit * size * digits + 3;
 }
 
 HeatmapLayout LayOut(std::vector<HeatmapBox> boxes,

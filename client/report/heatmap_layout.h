@@ -19,6 +19,15 @@ inline constexpr double kLegendHeight = 34;
 inline constexpr double kLeastRowOfTwoLines = 28;
 inline constexpr double kBesideLabel = 54;
 
+// Text, in pixels and shares of its size: no font is measured, these hold for
+// the usual sans-serif ones.
+inline constexpr double kTextSize = 12;        // Labels and numbers, at most.
+inline constexpr double kSoftSize = 11;        // What is less important.
+inline constexpr double kSoftCharacter = 6.1;  // Mean width at kSoftSize.
+inline constexpr double kDigit = 0.6;          // A digit's width, of the size.
+// From a line's middle down to its base line, of the size.
+inline constexpr double kBelowMiddle = 0.36;
+
 struct HeatmapLayout {
   std::vector<HeatmapBox> boxes;   // Those that are drawn, by start.
   std::map<int, int> chunk;        // Stage to its number on its rank, from 0.

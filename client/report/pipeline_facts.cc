@@ -22,7 +22,6 @@ int64_t Number(const std::map<std::string, std::string>& keys,
 void TakeFormula(PipelineFacts& facts) {
   const auto K = static_cast<double>(facts.ranks);
   const auto M = static_cast<double>(facts.micro_batches);
-  const auto v = static_cast<double>(facts.chunks);
   if (facts.ranks < 1 || facts.micro_batches < 1) return;
   if (facts.schedule == "gpipe" || facts.schedule == "1f1b") {
     facts.formula = "(K−1)/(M+K−1)";
@@ -30,10 +29,6 @@ void TakeFormula(PipelineFacts& facts) {
   } else if (facts.schedule == "naive") {
     facts.formula = "1 − 1/K";
     facts.formula_bubble = 1 - 1 / K;
-  } else if (facts.schedule == "interleaved" &&
-             facts.micro_batches % facts.ranks == 0) {
-    facts.formula = "(K−1)/(vM+K−1)";
-    facts.formula_bubble = (K - 1) / (v * M + K - 1);
   }
 }
 

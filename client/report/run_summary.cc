@@ -54,15 +54,6 @@ RankSummary ReadRank(const Fields& fields, absl::Status& status) {
   return rank;
 }
 
-Recovery ReadRecovery(const Fields& fields) {
-  return {.step = fields.Integer("step").value_or(0),
-          .cause = fields.Text("cause"),
-          .stage = fields.Text("stage"),
-          .kind = fields.Text("kind"),
-          .total_seconds = fields.Number("total_seconds"),
-          .steps_redone = fields.Integer("steps_redone")};
-}
-
 void ReadVersions(const Fields& fields, RunSummary& summary) {
   summary.version = fields.Text("penstock");
   summary.build = fields.Text("build");
@@ -119,12 +110,6 @@ absl::StatusOr<RunSummary> ParseRunSummary(absl::string_view text,
     for (size_t i = 0; i < stages->size(); ++i) {
       const Fields inner((*stages)[i], fields.Where("stages", i), status);
       summary.stages.push_back(ReadRank(inner, status));
-    }
-  }
-  if (const json* recoveries = fields.Array("recoveries")) {
-    for (size_t i = 0; i < recoveries->size(); ++i) {
-      summary.recoveries.push_back(ReadRecovery(
-          Fields((*recoveries)[i], fields.Where("recoveries", i), status)));
     }
   }
   if (const json* versions = fields.Object("versions")) {

@@ -37,15 +37,6 @@ struct RankSummary {
   std::optional<double> busy_seconds;
 };
 
-struct Recovery {
-  int64_t step = 0;
-  std::string cause;
-  std::string stage;
-  std::string kind;
-  std::optional<double> total_seconds;
-  std::optional<int64_t> steps_redone;
-};
-
 struct RunSummary {
   std::string name;
   std::string id;
@@ -64,7 +55,6 @@ struct RunSummary {
   Prediction bubble_rate;
   std::optional<double> realisation;
   std::vector<RankSummary> stages;
-  std::vector<Recovery> recoveries;
   std::string fingerprint;
   std::string version;
   std::string build;

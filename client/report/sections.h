@@ -21,7 +21,7 @@ std::string PredictionSection(const RunFiles& files,
                               const PipelineFacts& facts);
 // Layers and memory of each rank.
 std::string StagesSection(const RunFiles& files);
-// Failures with the first cause first, recoveries, then the rest in order.
+// Failures with the first cause first, then the rest in order.
 std::string EventsSection(const RunFiles& files);
 // Model, data, versions, digests, and job.yaml itself.
 std::string FactsSection(const RunFiles& files, const PipelineFacts& facts);

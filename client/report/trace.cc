@@ -13,19 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr absl::string_view kOps = "FBIW";
 constexpr int64_t kWarmUpSteps = 2;
-
-char OpOf(const Fields& event, const Fields& args) {
-  for (const std::string& text : {args.Text("op"), event.Text("cat")}) {
-    if (text.size() == 1 && kOps.find(text[0]) != absl::string_view::npos) {
-      return text[0];
-    }
-  }
-  const std::string name = event.Text("name");
-  const size_t at = name.find_first_of("FBIW");
-  return at == std::string::npos ? '?' : name[at];
-}
 
 // Integers of the trace are small; others are left to the picture to drop.
 int Small(int64_t value) {
@@ -40,11 +28,8 @@ absl::StatusOr<std::vector<TracedStep>> ParseTrace(absl::string_view text,
   const absl::StatusOr<json> parsed = ParseJson(text, file);
   if (!parsed.ok()) return parsed.status();
   absl::Status status;
-  // The format also allows the bare array.
   const json* events =
-      parsed->is_array()
-          ? &*parsed
-          : Fields(*parsed, std::string(file), status).Array("traceEvents");
+      Fields(*parsed, std::string(file), status).Array("traceEvents");
   std::map<int64_t, TracedStep> steps;
   for (size_t i = 0; events != nullptr && i < events->size(); ++i) {
     const Fields event((*events)[i],
@@ -60,14 +45,15 @@ absl::StatusOr<std::vector<TracedStep>> ParseTrace(absl::string_view text,
     const auto start = event.Number("ts");
     const auto duration = event.Number("dur");
     const auto rank = event.Integer("tid");
-    if (!start || !duration || !rank) {
-      event.Fault("a command without `ts`, `dur` or `tid`");
+    const std::string op = event.Text("cat");
+    if (!start || !duration || !rank || op.size() != 1) {
+      event.Fault("a command without `ts`, `dur`, `tid` or letter in `cat`");
       break;
     }
     TracedStep& traced = steps[*step];
     traced.step = *step;
     traced.boxes.push_back({.rank = Small(*rank),
-                            .op = OpOf(event, args),
+                            .op = op[0],
                             .stage = Small(*stage),
                             .micro_batch = Small(*micro_batch),
                             .start = *start * 1e-6,

@@ -19,9 +19,8 @@ struct TracedStep {
 
 // Steps in ascending order. A command is a complete event ("ph": "X") with
 // `step`, `stage` and `micro_batch` in its args; its rank is `tid`, its
-// operation args' `op`, else its category, else the only letter of F, B, I, W
-// in its name. Other events are passed over. DataLoss for damaged JSON, and for
-// a command whose members have the wrong type.
+// operation `cat`, a letter. Other events are passed over. DataLoss for damaged
+// JSON, and for a command whose members have the wrong type.
 absl::StatusOr<std::vector<TracedStep>> ParseTrace(absl::string_view text,
                                                    absl::string_view file);
 

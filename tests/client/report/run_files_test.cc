@@ -34,6 +34,10 @@ std::string Command(int step, int rank, double start, double end) {
                       ",\"stage\":0,\"micro_batch\":0}}");
 }
 
+std::string Trace(const std::string& events) {
+  return absl::StrCat("{\"traceEvents\":[", events, "]}");
+}
+
 TEST(RunFilesTest, ReadsARunDirectory) {
   ASSERT_OK_AND_ASSIGN(const RunFiles files, ReadRunFiles(Fixture()));
   ASSERT_TRUE(files.summary.has_value());
@@ -146,24 +150,23 @@ TEST(EventsTest, NamesTheDamagedLine) {
               StatusIs(kDataLoss, HasSubstr("E:2: `kind` is not text")));
 }
 
-TEST(TraceTest, TakesOperationsFromArgsCategoryOrName) {
-  const std::string args = "\"args\":{\"step\":1,\"stage\":0,\"micro_batch\":2";
-  const std::string place = "\"ph\":\"X\",\"tid\":1,\"ts\":5,\"dur\":2,";
+TEST(TraceTest, ACommandHasRankOperationPlaceAndTimes) {
   ASSERT_OK_AND_ASSIGN(
       const auto steps,
-      ParseTrace(absl::StrCat("[{\"name\":\"B\",", place, args,
-                              ",\"op\":\"I\"}", "},{\"cat\":\"W\",", place,
-                              args, "}},{\"name\":\"F 3\",", place, args,
-                              "}},{\"name\":\"?\",", place, args, "}}]"),
+      ParseTrace("{\"traceEvents\":[{\"name\":\"3I2\",\"cat\":\"I\",\"ph\":"
+                 "\"X\",\"tid\":1,\"ts\":5,\"dur\":2,\"args\":{\"step\":7,"
+                 "\"stage\":3,\"micro_batch\":2}}]}",
                  "T"));
   ASSERT_THAT(steps, SizeIs(1));
-  std::string ops;
-  for (const HeatmapBox& box : steps[0].boxes) ops.push_back(box.op);
-  EXPECT_EQ(ops, "IWF?");
-  EXPECT_EQ(steps[0].boxes[0].rank, 1);
-  EXPECT_EQ(steps[0].boxes[0].micro_batch, 2);
-  EXPECT_DOUBLE_EQ(steps[0].boxes[0].start, 5e-6);
-  EXPECT_DOUBLE_EQ(steps[0].boxes[0].end, 7e-6);
+  EXPECT_EQ(steps[0].step, 7);
+  ASSERT_THAT(steps[0].boxes, SizeIs(1));
+  const HeatmapBox& box = steps[0].boxes[0];
+  EXPECT_EQ(box.op, 'I');
+  EXPECT_EQ(box.rank, 1);
+  EXPECT_EQ(box.stage, 3);
+  EXPECT_EQ(box.micro_batch, 2);
+  EXPECT_DOUBLE_EQ(box.start, 5e-6);
+  EXPECT_DOUBLE_EQ(box.end, 7e-6);
 }
 
 TEST(TraceTest, PassesOverOtherEvents) {
@@ -182,10 +185,18 @@ TEST(TraceTest, NamesTheDamagedEvent) {
               StatusIs(kDataLoss, AllOf(HasSubstr("T: traceEvents[0]"),
                                         HasSubstr("not an object"))));
   EXPECT_THAT(
-      ParseTrace("[{\"ph\":\"X\",\"tid\":0,\"dur\":1,\"args\":{\"step\":1,"
-                 "\"stage\":0,\"micro_batch\":0}}]",
+      ParseTrace("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"F\",\"tid\":0,"
+                 "\"dur\":1,\"args\":{\"step\":1,\"stage\":0,"
+                 "\"micro_batch\":0}}]}",
                  "T"),
       StatusIs(kDataLoss, HasSubstr("a command without `ts`")));
+  EXPECT_THAT(ParseTrace("{\"traceEvents\":[{\"ph\":\"X\",\"tid\":0,\"ts\":1,"
+                         "\"dur\":1,\"args\":{\"step\":1,\"stage\":0,"
+                         "\"micro_batch\":0}}]}",
+                         "T"),
+              StatusIs(kDataLoss, HasSubstr("or letter in `cat`")));
+  EXPECT_THAT(ParseTrace("[]", "T"),
+              StatusIs(kDataLoss, HasSubstr("T: not an object")));
 }
 
 TEST(SteadyStepTest, IsTheMedianWithoutWarmUpAndTornSteps) {
@@ -202,8 +213,7 @@ TEST(SteadyStepTest, IsTheMedianWithoutWarmUpAndTornSteps) {
   add(7, 11, 2);
   add(8, 10, 2);
   add(9, 10.5, 1);  // A rank's report is missing.
-  ASSERT_OK_AND_ASSIGN(const auto steps,
-                       ParseTrace(absl::StrCat("[", events, "]"), "T"));
+  ASSERT_OK_AND_ASSIGN(const auto steps, ParseTrace(Trace(events), "T"));
   const TracedStep* steady = SteadyStep(steps);
   ASSERT_NE(steady, nullptr);
   EXPECT_EQ(steady->step, 8);
@@ -211,9 +221,8 @@ TEST(SteadyStepTest, IsTheMedianWithoutWarmUpAndTornSteps) {
 }
 
 TEST(SteadyStepTest, TakesWarmUpWhereThereIsNothingElse) {
-  ASSERT_OK_AND_ASSIGN(
-      const auto steps,
-      ParseTrace(absl::StrCat("[", Command(1, 0, 0, 5), "]"), "T"));
+  ASSERT_OK_AND_ASSIGN(const auto steps,
+                       ParseTrace(Trace(Command(1, 0, 0, 5)), "T"));
   ASSERT_NE(SteadyStep(steps), nullptr);
   EXPECT_EQ(SteadyStep(steps)->step, 1);
 }
