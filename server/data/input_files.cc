@@ -76,14 +76,19 @@ absl::StatusOr<Selection> SelectFromFolder(const std::string& folder,
   const bool is_text = format == Format::kText ||
                        (format == Format::kAuto && jsonl.paths.empty());
   Selection& selected = is_text ? text : jsonl;
-  if (selected.paths.empty()) {
-    return Refuse(folder, absl::StrCat("is a folder without ",
-                                       format == Format::kAuto
-                                           ? ".txt or .jsonl"
-                                           : (is_text ? ".txt" : ".jsonl"),
-                                       " files"));
-  }
-  return std::move(selected);
+  if (!selected.paths.empty()) return std::move(selected);
+  const Selection& other = is_text ? jsonl : text;
+  return Refuse(
+      folder,
+      absl::StrCat(
+          "is a folder without ",
+          format == Format::kAuto ? ".txt or .jsonl"
+                                  : (is_text ? ".txt" : ".jsonl"),
+          " files",
+          other.paths.empty()
+              ? ""
+              : absl::StrCat("; for its ", is_text ? ".jsonl" : ".txt",
+                             " files say data.format: ", Name(other.format))));
 }
 
 absl::StatusOr<Selection> Select(const std::string& path, Format format) {

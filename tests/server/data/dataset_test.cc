@@ -411,6 +411,11 @@ TEST_F(DatasetTest, FoldersThatCannotBeMeantAreRefused) {
   EXPECT_THAT(open("none", Format::kAuto),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("without .txt or .jsonl files")));
+  dir_.Write("lines/a.jsonl", kLine3);
+  EXPECT_THAT(open("lines", Format::kText),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a folder without .txt files; for its .jsonl "
+                                 "files say data.format: jsonl")));
   EXPECT_THAT(open("empty", Format::kAuto),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("whose files are all empty")));
