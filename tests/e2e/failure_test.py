@@ -17,10 +17,11 @@ ENDLESS_JOB = pc.TINY_JOB.replace("steps: 4", "steps: 1000000").replace(
 
 class FailureTest(pc.PenstockCase):
 
-  def start_running(self, run_dir="run"):
+  def start_running(self, run_dir="run", *arguments):
     """A job of three stages that has committed some steps."""
     self.write_job(ENDLESS_JOB)
-    child = self.start("penstock", "run", "job.yaml", "--run-dir", run_dir)
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", run_dir,
+                       *arguments)
     metrics = self.work / run_dir / "metrics.jsonl"
     pc.wait_until(lambda: child.poll() is not None or (
         metrics.exists() and metrics.read_bytes().count(b"\n") >= 3),
@@ -41,6 +42,10 @@ class FailureTest(pc.PenstockCase):
     self.assertNothingStays(LIMIT - (time.monotonic() - since))
     return done
 
+  def assertIsSummary(self, stdout, run_dir):
+    """What -o json prints: summary.json to the byte."""
+    self.assertEqual(stdout, (self.work / run_dir / "summary.json").read_text())
+
   def kill(self, pid, signal_number=signal.SIGKILL):
     since = time.monotonic()
     os.kill(pid, signal_number)
@@ -49,7 +54,7 @@ class FailureTest(pc.PenstockCase):
   def test_killed_stage_fails_the_job_and_is_the_first_cause(self):
     for victim in ("stage-0", "stage-1", "stage-2"):
       with self.subTest(victim):
-        child = self.start_running(victim)
+        child = self.start_running(victim, "-o", "json")
         since = self.kill(self.pid_of(f"penstock-stage --name {victim}"))
         done = self.end_within_limit(child, since)
         self.assertEqual(done.code, 1, done)
@@ -58,6 +63,7 @@ class FailureTest(pc.PenstockCase):
         self.assertRegex(done.stderr,
                          rf"(?m)^{victim} ended: killed by signal 9 \(Killed\)$")
 
+        self.assertIsSummary(done.stdout, victim)
         summary = self.summary(victim)
         self.assertEqual(summary["state"], "FAILED")
         self.assertEqual(summary["reason"], "STAGE_LOST")
@@ -95,13 +101,20 @@ class FailureTest(pc.PenstockCase):
     self.assertGreaterEqual(len(self.json_lines("metrics.jsonl")), 3)
 
   def test_signals_stop_the_run_and_keep_its_results(self):
-    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+    for number, code, form in ((signal.SIGINT, 130, "json"),
+                               (signal.SIGTERM, 143, "table")):
       with self.subTest(number.name):
-        child = self.start_running(number.name)
+        child = self.start_running(number.name, "-o", form)
         since = self.kill(child.pid, number)
         done = self.end_within_limit(child, since)
         self.assertEqual(done.code, code, done)
         self.assertIn(str(self.work / number.name), done.stderr)
+        if form == "json":
+          self.assertIsSummary(done.stdout, number.name)
+        else:
+          self.assertIn("bubble rate", done.stdout)
+          self.assertIn(f"report: {self.work / number.name}/report.html",
+                        done.stdout)
         summary = self.summary(number.name)
         self.assertEqual(summary["state"], "CANCELLED")
         self.assertEqual(summary["reason"], "USER")
@@ -120,13 +133,16 @@ class FailureTest(pc.PenstockCase):
     self.assertEqual(done.code, 130, done)
 
   def test_second_signal_stops_at_once(self):
-    child = self.start_running()
+    child = self.start_running("run", "-o", "json")
     # No coordinator that would end the job in order.
     os.kill(self.pid_of("penstock-coordinator"), signal.SIGSTOP)
     since = self.kill(child.pid, signal.SIGINT)
     os.kill(child.pid, signal.SIGINT)
     done = self.end_within_limit(child, since)
     self.assertEqual(done.code, 130, done)
+    # Nobody was there to write a summary, so nothing is printed.
+    self.assertFalse((self.work / "run/summary.json").exists())
+    self.assertEqual(done.stdout, "")
 
   def test_stopped_stage_does_not_hold_up_the_end(self):
     child = self.start_running()

@@ -202,6 +202,19 @@ class RunDirectoryTest(pc.PenstockCase):
     self.assertEqual(sorted(p.name for p in (self.work / "runs").iterdir()),
                      sorted(["latest", link]))
 
+  def test_folder_in_the_place_of_the_link_is_kept(self):
+    self.write_job(JOB)
+    precious = self.work / "runs/latest/precious.txt"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("data")
+    done = self.penstock("run", "job.yaml")
+    self.assertEqual(done.code, 4, done)
+    self.assertIn(f"cannot make the link {self.work}/runs/latest", done.stderr)
+    self.assertEqual([p.name for p in (self.work / "runs").iterdir()],
+                     ["latest"])
+    self.assertTrue(precious.exists())
+    self.assertNothingStays()
+
   def test_json_output_is_exactly_the_summary(self):
     self.write_job(JOB)
     done = self.run_job("-o", "json")

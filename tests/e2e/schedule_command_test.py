@@ -3,6 +3,7 @@ order as csv through the verifier and back, every fault refused."""
 
 import json
 import unittest
+from xml.etree import ElementTree
 
 import penstock_case as pc
 
@@ -45,6 +46,23 @@ class ScheduleCommandTest(pc.PenstockCase):
                           "--micro-batches", "3")
     self.assertIn("makespan 12  bubble rate 25.00 %", table)
     self.assertIn("PEAK IN FLIGHT", table)
+
+  def test_svg_is_a_picture_of_every_command(self):
+    svg = self.simulate("--schedule", "1f1b", "--stages", "4",
+                        "--micro-batches", "8", "-o", "svg")
+    root = ElementTree.fromstring(svg)
+    namespace = "{http://www.w3.org/2000/svg}"
+    self.assertEqual(root.tag, namespace + "svg")
+    self.assertEqual(svg.count("://"), 1)  # Nothing is loaded from anywhere.
+    self.assertFalse(root.findall(f".//{namespace}script"))
+    tips = [box.find(namespace + "title").text
+            for box in root.iter(namespace + "rect")
+            if box.find(namespace + "title") is not None]
+    self.assertEqual(sorted(tip.split(":")[0] for tip in tips),
+                     sorted(f"{stage}{op}{m}" for stage in range(4)
+                            for op in "FB" for m in range(8)))
+    self.assertIn("1f1b, K = 4, M = 8", svg)
+    self.assertIn("makespan 33, bubble rate 27.27 %", svg)
 
   def test_csv_is_verified_and_runs(self):
     for schedule in ("naive", "gpipe", "1f1b"):

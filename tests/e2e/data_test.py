@@ -1,0 +1,62 @@
+"""Folders as data.train: their files in the order of their names are one text,
+or one list of lines."""
+
+import json
+import unittest
+
+import penstock_case as pc
+
+
+class DataFolderTest(pc.PenstockCase):
+
+  def weights(self, train, run_dir, *arguments):
+    self.write_job(pc.TINY_JOB.replace("train: text.txt", f"train: {train}"))
+    return self.succeed(*arguments, run_dir=run_dir)["weights_sha256"]
+
+  def test_folder_of_texts(self):
+    folder = self.work / "corpus"
+    (folder / "sub").mkdir(parents=True)
+    third = len(pc.TEXT) // 3  # In the middle of a window.
+    (folder / "10.txt").write_text(pc.TEXT[:third])
+    (folder / "9.txt").write_text(pc.TEXT[third:])
+    # What is left out.
+    (folder / ".hidden.txt").write_text("not this")
+    (folder / "README.md").write_text("nor this")
+    (folder / "sub" / "1.txt").write_text("nor this")
+    self.assertEqual(self.weights("corpus", "folder"),
+                     self.weights("text.txt", "file"))
+
+  def test_folder_of_json_lines(self):
+    lines = [json.dumps({"input_ids": [(i * 7 + j) % 250 for j in range(17)]})
+             for i in range(40)]
+    folder = self.work / "lines"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text("\n".join(lines[:15]) + "\n")
+    (folder / "b.jsonl").write_text("\n".join(lines[15:]) + "\n")
+    (self.work / "all.jsonl").write_text("\n".join(lines) + "\n")
+    vocabulary = ("--set", "model.vocab=256", "--set", "data.format=jsonl")
+    self.assertEqual(self.weights("lines", "folder", *vocabulary),
+                     self.weights("all.jsonl", "file", *vocabulary))
+
+  def test_folder_of_another_format_is_refused_with_the_remedy(self):
+    # A name that does not say what is in it: text, where no format is given.
+    (self.work / "lines").mkdir()
+    (self.work / "lines/a.jsonl").write_text('{"input_ids": [1, 2, 3]}\n')
+    self.write_job(pc.TINY_JOB.replace("train: text.txt", "train: lines"))
+    done = self.run_job()
+    self.assertEqual(done.code, 2, done)
+    self.assertRegex(done.stderr, r"job\.yaml:3:\d+: data\.train.*lines: is a "
+                     r"folder without \.txt files; for its \.jsonl files say "
+                     r"data\.format: jsonl")
+
+  def test_folder_without_data_is_refused(self):
+    (self.work / "empty").mkdir()
+    self.write_job(pc.TINY_JOB.replace("train: text.txt", "train: empty"))
+    done = self.run_job()
+    self.assertEqual(done.code, 2, done)
+    self.assertRegex(done.stderr, r"job\.yaml:3:\d+: data\.train.*empty")
+    self.assertFalse((self.work / "run").exists())
+
+
+if __name__ == "__main__":
+  unittest.main()
