@@ -1,0 +1,116 @@
+"""The two checks find what is planted, and nothing in innocent look-alikes."""
+import pathlib
+import tempfile
+import unittest
+
+import include_check
+import source_check
+
+
+class ChecksTest(unittest.TestCase):
+
+  def check(self, check, path, text):
+    """What `check` says of a tree with this one file."""
+    with tempfile.TemporaryDirectory() as folder:
+      file = pathlib.Path(folder) / path
+      file.parent.mkdir(parents=True)
+      file.write_text(text)
+      return list(check.violations(folder))
+
+  def assertFound(self, check, path, text, *words, line=1):
+    found = self.check(check, path, text)
+    self.assertEqual(len(found), 1, (path, text, found))
+    for word in (f"{path}:{line}: ", *words):
+      self.assertIn(word, found[0])
+
+  def assertClean(self, check, path, text):
+    self.assertEqual(self.check(check, path, text), [], (path, text))
+
+  def test_clocks_are_found(self):
+    for text in ("auto t = absl::Now();",
+                 "auto t = std::chrono::system_clock::now();",
+                 "t = steady_clock::now();",
+                 "std::chrono::high_resolution_clock::now();",
+                 "clock_gettime(CLOCK_MONOTONIC, &t);",
+                 "gettimeofday(&t, nullptr);", "x = time(nullptr);",
+                 "x = std::time(&t);", "uv_now(loop)"):
+      self.assertFound(source_check, "server/executor/a.cc",
+                       "\n" + text + "\n", "reads a clock", text, line=2)
+
+  def test_the_listed_files_may(self):
+    self.assertClean(source_check, "common/time/real_clock.cc",
+                     "return absl::Now();")
+    self.assertClean(source_check, "client/main.cc", "std::getenv(name);")
+
+  def test_a_list_that_is_too_long_is_found(self):
+    found = self.check(source_check, "common/rpc/deadline.cc", "int x;\n")
+    self.assertEqual(found, ["common/rpc/deadline.cc: reads a clock no more: "
+                             "take it off the list"])
+
+  def test_sleeps_environment_flags_and_forks_are_found(self):
+    for text, what in (
+        ("absl::SleepFor(limit);", "sleeps"),
+        ("std::this_thread::sleep_for(1s);", "sleeps"),
+        ("usleep(10);", "sleeps"), ("sleep(1);", "sleeps"),
+        ("const char* v = std::getenv(name);", "environment"),
+        ("const char* v = secure_getenv(name);", "environment"),
+        ("extern char** environ;", "environment"),
+        ("absl::GetFlag(FLAGS_x);", "flags"),
+        ("ABSL_FLAG(int, x, 0, y);", "flags"),
+        ("pid_t p = fork();", "forks"), ("::fork();", "forks"),
+        ("daemon(0, 0);", "forks"), ("vfork ();", "forks")):
+      self.assertFound(source_check, "server/service/a.cc", text, what)
+      self.assertFound(source_check, "coordinator/main.h", text, what)
+
+  def test_comments_literals_and_names_are_innocent(self):
+    self.assertClean(source_check, "server/service/a.cc", r'''
+// absl::Now() is not called: fork()
+/* getenv(
+   sleep(1) */
+const char* text = "call fork() or \" absl::Now()";
+const char* raw = R"(getenv("X"))" R"x(fork(")")x";
+const int big = 1'000'000; char quote = '"'; const char* t = "absl::Now()";
+uptime(0); clock.time(0); pitch_fork(); metrics.time().seconds();
+StageDaemon daemon_of(x); reply->clone(); runtime (nullptr);
+Metrics environment; std::chrono::system_clock::time_point deadline;
+''')
+
+  def test_tests_may_do_what_they_like(self):
+    self.assertClean(source_check, "tests/a.cc", "absl::Now(); fork();")
+
+  def test_rooms_of_plain_values_include_no_machinery(self):
+    for room in ("schedule", "planner", "dispatch"):
+      for header in ("fstream", "thread", "mutex", "chrono", "iostream",
+                     "condition_variable", "filesystem", "unistd.h"):
+        found = self.check(include_check, f"coordinator/{room}/a.cc",
+                           f"#include <{header}>\n")
+        self.assertEqual(len(found), 1, (room, header, found))
+        self.assertIn("a function of plain values", found[0])
+      self.assertClean(include_check, f"coordinator/{room}/a.cc",
+                       "#include <vector>\n#include \"common/log/log.h\"\n")
+    for text in ('"absl/time/clock.h"', '"absl/synchronization/mutex.h"'):
+      self.assertFound(include_check, "coordinator/dispatch/a.h",
+                       f"#include {text}\n", "a function of plain values")
+    self.assertFound(include_check, "coordinator/dispatch/a.h",
+                     '#include "common/sync/mutex.h"\n', "may include only")
+    self.assertClean(include_check, "coordinator/service/a.cc",
+                     "#include <thread>\n")
+
+  def test_arrows(self):
+    for path, header, words in (
+        ("server/model/a.cc", "coordinator/spec/b.h", "may include only"),
+        ("client/a.cc", "server/b.h", "may include only"),
+        ("server/model/a.cc", "server/transport/b.h", "may include only"),
+        ("common/log/a.h", "common/rpc/b.h", "may include only"),
+        ("server/model/a.cc", "tests/fakes/b.h", "never includes tests"),
+        ("client/local_cluster.cc", "common/time/real_clock.h",
+         "allowed only in"),
+        ("server/model/a.cc", "grpcpp/server.h", "allowed only in"),
+        ("server/executor/a.cc", "uv.h", "allowed only in")):
+      self.assertFound(include_check, path, f'#include "{header}"\n', words)
+    self.assertClean(include_check, "client/main.cc",
+                     '#include "common/time/real_clock.h"\n')
+
+
+if __name__ == "__main__":
+  unittest.main()

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Checks that product code reaches the clock, the environment and the process
+table only where docs/ARCHITECTURE.md says.
+
+Usage: source_check.py ROOT. Prints one line a violation and exits 1.
+"""
+import os
+import re
+import sys
+
+# What must not be written, and the files that may, each with its reason.
+RULES = [
+    ("reads a clock",
+     r"\babsl::Now\s*\("
+     r"|\b(system|steady|high_resolution|utc)_clock::now\b"
+     r"|\b(clock_gettime|gettimeofday|timespec_get|uv_now|uv_hrtime)\s*\("
+     r"|\bstd::time\s*\(|(?<![\w:.>])time\s*\(\s*(nullptr|NULL|0)\s*\)",
+     {
+         "common/time/real_clock.cc": "the one clock",
+         "common/rpc/deadline.cc": "gRPC's deadlines are wall clock times",
+         "common/sync/mutex.h": "what absl's waits do, in TSan's build",
+         "common/log/log.cc": "stamps of lines",
+     }),
+    ("sleeps",
+     r"\b(absl::SleepFor|sleep_for|sleep_until|usleep|nanosleep|"
+     r"clock_nanosleep|uv_sleep)\s*\(|(?<![\w:.>])sleep\s*\(",
+     {}),
+    ("reads the environment",
+     r"\b(secure_)?getenv\s*\(|\benviron\b|\buv_os_(getenv|environ)\s*\(",
+     {
+         "client/main.cc": "it is main",
+         "client/child_process.cc": "children get it as it is",
+     }),
+    ("reads flags beside main's", r"\b(absl::GetFlag|ABSL_FLAG)\s*\(", {}),
+    # Children are spawned, and daemons are a service manager's: a fork copies
+    # one thread of many, with the locks of all.
+    ("forks", r"(?<![\w.>])(fork|vfork|daemon|clone)\s*\(", {}),
+]
+
+# Comments, strings and character literals: nothing of the code.
+TEXT = re.compile(
+    r'//[^\n]*|/\*.*?\*/'
+    r'|R"(?P<mark>[^\s()\\]{0,16})\(.*?\)(?P=mark)"'
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'", re.DOTALL)
+
+
+def code_of(source):
+  """The source with as many lines, but without comments and literals."""
+  return TEXT.sub(lambda match: '""' + "\n" * match.group().count("\n"), source)
+
+
+def violations(root):
+  unused = {(what, path) for what, _, homes in RULES for path in homes}
+  for top in ("common", "coordinator", "server", "client"):
+    for folder, _, files in os.walk(os.path.join(root, top)):
+      for name in sorted(files):
+        if not name.endswith((".h", ".cc", ".cu", ".cuh")):
+          continue
+        full = os.path.join(folder, name)
+        path = os.path.relpath(full, root)
+        with open(full, encoding="utf-8") as source:
+          lines = code_of(source.read()).split("\n")
+        for number, line in enumerate(lines, 1):
+          for what, pattern, homes in RULES:
+            if not re.search(pattern, line):
+              continue
+            if path in homes:
+              unused.discard((what, path))
+            else:
+              yield f"{path}:{number}: {what}: {line.strip()}"
+  for what, path in sorted(unused):
+    if os.path.exists(os.path.join(root, path)):
+      yield f"{path}: {what} no more: take it off the list"
+
+
+def main():
+  found = list(violations(sys.argv[1]))
+  for line in found:
+    print(line)
+  print(f"{len(found)} violations")
+  sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+  main()
