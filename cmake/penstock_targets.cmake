@@ -81,8 +81,9 @@ endfunction()
 # A GoogleTest binary. Fast unit suites are one ctest entry a binary; DISCOVER
 # gives each test its own entry, for slow or integration suites. DATA is a
 # folder below tests/, passed as the environment variable PENSTOCK_TEST_DATA.
-# LABELS: unit (default), conformance, integration, e2e, slow (not in CI's
-# sanitizer subsets).
+# LABELS: unit (default), conformance, integration, and threads (run under
+# ThreadSanitizer), slow (left out of the sanitizers' share of ./dev test); e2e
+# and fuzz have functions of their own. CONTRIBUTING.md says what they mean.
 function(penstock_test name)
   cmake_parse_arguments(arg "DISCOVER" "DATA;TIMEOUT" "SRCS;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT BUILD_TESTING)

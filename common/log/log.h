@@ -4,9 +4,9 @@
 //   CHECK(slot < slots) << "slot " << slot;
 //
 // Lines go to stderr, each written whole in one call, with UTC time, severity
-// and place; SetLogFormat(kJson) writes one JSON object a line instead. A
-// failed CHECK prints and aborts: it is for what cannot happen, never for
-// input. Thread-safe.
+// and place; with Format::kJson each is a JSON object instead. A failed CHECK
+// prints and aborts: it is for what cannot happen, never for input.
+// Thread-safe.
 #ifndef PENSTOCK_COMMON_LOG_LOG_H_
 #define PENSTOCK_COMMON_LOG_LOG_H_
 
@@ -47,7 +47,7 @@ class Line {
   std::ostringstream stream_;
 };
 
-// absl::string_view is no std::string_view here; streams take it as it is.
+// Makes CHECK's failing branch void, as its other one; & binds weaker than <<.
 struct Voidify {
   void operator&(std::ostream&) const {}
 };
