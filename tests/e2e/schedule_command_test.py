@@ -110,12 +110,37 @@ class ScheduleCommandTest(pc.PenstockCase):
         self.assertRegex(done.stderr, wanted)
 
   def test_verify_finds_a_deadlock_at_given_slots(self):
-    csv = self.simulate("--schedule", "gpipe", "--stages", "2",
-                        "--micro-batches", "4", "-o", "csv")
-    (self.work / "gpipe.csv").write_text(csv)
-    arguments = ("verify", "gpipe.csv", "--stages", "2", "--micro-batches", "4")
-    self.assertEqual(self.penstock(*arguments).code, 0)
-    self.assertEqual(self.penstock(*arguments, "--slots", "4").code, 0)
+    # Rank 0 sends all activations before it takes a gradient; rank 1 sends a
+    # gradient after each. With few slots both wait to send.
+    count = 8
+    ranks = ([f"0F{m}" for m in range(count)] +
+             [f"0B{m}" for m in range(count)],
+             [f"1{op}{m}" for m in range(count) for op in "FB"])
+    (self.work / "eager.csv").write_text(
+        "".join(",".join(rank) + "\n" for rank in ranks))
+    arguments = ("verify", "eager.csv", "--stages", "2",
+                 "--micro-batches", str(count))
+    for enough in ((), ("--slots", "8")):
+      done = self.penstock(*arguments, *enough)
+      self.assertEqual(done.code, 0, done)
+      self.assertIn("32 commands, correct", done.stdout)
+    # Slots, and where rank 0 hangs.
+    for slots, place in ((0, "0F3"), (1, "0F5")):
+      with self.subTest(slots):
+        done = self.penstock(*arguments, "--slots", slots)
+        self.assertEqual(done.code, 2, done)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, rf"eager\.csv: rank 0, position \d+ "
+                         rf"\({place}\): deadlock with rendezvous sends; cycle:")
+        self.assertRegex(done.stderr, "no free send buffer before message .* of "
+                         "activation 0 -> 1")
+        self.assertRegex(done.stderr, "no free send buffer before message .* of "
+                         "gradient 1 -> 0")
+        # The grid, with the place in it.
+        self.assertRegex(done.stderr, rf"(?m)^rank 0 .*>{place}<")
+        self.assertRegex(done.stderr, r"(?m)^rank 1 +1F0  1B0  1F1  1B1")
+
+  def test_verify_names_a_missing_file(self):
     done = self.penstock("verify", "none.csv", "--stages", "2",
                          "--micro-batches", "4")
     self.assertEqual(done.code, 2, done)
