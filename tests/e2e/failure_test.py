@@ -159,6 +159,28 @@ class FailureTest(pc.PenstockCase):
       if pid != child.pid:
         self.assertNotEqual(os.getpgid(pid), os.getpgid(child.pid))
 
+  def test_result_file_that_cannot_be_written_is_named_and_ends_with_70(self):
+    child = self.start_running()
+    metrics = self.work / "run/metrics.jsonl"
+
+    def replaced():
+      try:
+        metrics.unlink()
+        metrics.mkdir()
+      except (FileNotFoundError, FileExistsError):
+        return False  # The coordinator wrote a line just between.
+      return True
+
+    since = time.monotonic()
+    pc.wait_until(replaced, "a folder stands where metrics.jsonl was")
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 70, done)
+    self.assertRegex(done.stderr, r"(?m)^penstock: job \S+ failed: INTERNAL: "
+                     rf".*{metrics}: Is a directory")
+    summary = self.summary()
+    self.assertEqual((summary["state"], summary["reason"]),
+                     ("FAILED", "INTERNAL"))
+
   def test_diverging_job_fails_with_its_results(self):
     self.write_job()
     done = self.run_job("--set", "optimizer.lr=1e30", "--set", "steps=8")
