@@ -38,9 +38,10 @@ elseif(PENSTOCK_SANITIZE STREQUAL "thread")
   target_link_options(penstock_flags INTERFACE -fsanitize=thread)
 endif()
 
-# penstock_library(NAME HDRS ... SRCS ... DEPS ...)
+# penstock_library(NAME HDRS ... SRCS ... DEPS ... [NO_LINK_TEST])
 # A static library named after its folder: common/status is penstock_common_status.
-# DEPS are public. Every library also gets a link test (see below).
+# DEPS are public. Every library also gets a link test (see below), except with
+# NO_LINK_TEST: for libraries of tests, whose arrows nothing rests on.
 function(penstock_library name)
   cmake_parse_arguments(arg "NO_LINK_TEST" "" "HDRS;SRCS;DEPS" ${ARGN})
   if(arg_SRCS)
@@ -85,7 +86,7 @@ endfunction()
 # ThreadSanitizer), slow (left out of the sanitizers' share of ./dev test); e2e
 # and fuzz have functions of their own. CONTRIBUTING.md says what they mean.
 function(penstock_test name)
-  cmake_parse_arguments(arg "DISCOVER" "DATA;TIMEOUT" "SRCS;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "DISCOVER" "DATA;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT BUILD_TESTING)
     return()
   endif()
@@ -99,7 +100,7 @@ function(penstock_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  set(env ${arg_ENVIRONMENT} "TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=7:halt_on_error=1")
+  set(env "TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=7:halt_on_error=1")
   if(arg_DATA)
     list(APPEND env "PENSTOCK_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/${arg_DATA}")
   endif()
