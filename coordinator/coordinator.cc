@@ -30,6 +30,9 @@ namespace {
 // `penstock run` ends all within five seconds of Ctrl-C, and its summary is
 // written before that also where a stage does not answer.
 constexpr absl::Duration kEmbeddedCancelDeadline = absl::Milliseconds(1500);
+// Its stages start with it: all have registered by then, or never will.
+constexpr absl::Duration kEmbeddedQueueDeadline = absl::Seconds(60);
+constexpr absl::Duration kEmbeddedWaitingNotice = absl::Seconds(5);
 
 dispatch::Options CoreOptions(const Coordinator::Options& options) {
   dispatch::Options core;
@@ -39,7 +42,12 @@ dispatch::Options CoreOptions(const Coordinator::Options& options) {
   core.registry.highest_protocol = common::process::kHighestProtocol;
   core.build = options.build;
   core.state_directory = options.state_directory;
-  if (options.embedded) core.cancel_deadline = kEmbeddedCancelDeadline;
+  if (options.embedded) {
+    core.cancel_deadline = kEmbeddedCancelDeadline;
+    core.fixed_stages = true;
+    core.queue_deadline = kEmbeddedQueueDeadline;
+    core.waiting_notice = kEmbeddedWaitingNotice;
+  }
   return core;
 }
 

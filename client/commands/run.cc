@@ -242,7 +242,9 @@ class Run {
     } else if (event.has_metrics()) {
       progress_.OnMetrics(event.metrics());
     } else if (event.has_occurrence() &&
-               event.occurrence().severity() != v1::Occurrence::SEVERITY_INFO) {
+               (event.occurrence().severity() !=
+                    v1::Occurrence::SEVERITY_INFO ||
+                event.occurrence().kind() == "WAITING_FOR_STAGES")) {
       const v1::Occurrence& what = event.occurrence();
       progress_.Message(
           absl::StrCat(what.consequence() ? "  (consequence) " : "",

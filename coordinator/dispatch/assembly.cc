@@ -16,18 +16,21 @@ namespace {
 
 using registry::StageEntry;
 
+std::string PoolOf(const StageEntry& stage) {
+  const std::string& pool = stage.registration.pool();
+  return pool.empty() ? "default" : pool;
+}
+
 std::vector<const StageEntry*> Candidates(const spec::JobSpec& spec,
                                           const registry::Registry& registry,
                                           const StageLinks& links,
                                           const std::string& kind) {
   std::vector<const StageEntry*> free;
   for (const StageEntry* stage : registry.List()) {
-    const v1::RegisterStageRequest& registration = stage->registration;
-    const std::string pool =
-        registration.pool().empty() ? "default" : registration.pool();
     if (stage->state == v1::Stage::STATE_REGISTERED && stage->connected() &&
-        !links.Aborting(stage->name()) && pool == spec.scheduling.pool &&
-        registration.device().kind() == kind) {
+        !links.Aborting(stage->name()) &&
+        PoolOf(*stage) == spec.scheduling.pool &&
+        stage->registration.device().kind() == kind) {
       free.push_back(stage);
     }
   }
@@ -68,6 +71,40 @@ Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
     if (crew.names.size() == ranks) break;
   }
   return crew;
+}
+
+std::string DescribeWanted(const spec::JobSpec& spec,
+                           const registry::Registry& registry,
+                           const StageLinks& links) {
+  const std::vector<std::string> kinds = KindsFor(spec.device);
+  std::vector<std::string> free, others;
+  for (const StageEntry* stage : registry.List()) {
+    const v1::RegisterStageRequest& registration = stage->registration;
+    const std::string& kind = registration.device().kind();
+    const std::string pool = PoolOf(*stage);
+    if (stage->lost()) {
+      others.push_back(absl::StrCat(stage->name(), " (LOST)"));
+    } else if (pool != spec.scheduling.pool) {
+      others.push_back(absl::StrCat(stage->name(), " (pool ", pool, ")"));
+    } else if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      others.push_back(absl::StrCat(stage->name(), " (device ", kind, ")"));
+    } else if (!stage->connected()) {
+      others.push_back(absl::StrCat(stage->name(), " (not connected)"));
+    } else if (!stage->job_id.empty()) {
+      others.push_back(
+          absl::StrCat(stage->name(), " (works for ", stage->job_id, ")"));
+    } else if (stage->state != v1::Stage::STATE_REGISTERED ||
+               links.Aborting(stage->name())) {
+      others.push_back(absl::StrCat(stage->name(), " (not ready)"));
+    } else {
+      free.push_back(stage->name());
+    }
+  }
+  return absl::StrCat(
+      spec.pipeline.stages.value_or(1), " stages of pool ",
+      spec.scheduling.pool, ", device ", absl::StrJoin(kinds, " or "),
+      "; free: ", free.empty() ? "none" : absl::StrJoin(free, ", "),
+      others.empty() ? "" : "; not free: ", absl::StrJoin(others, ", "));
 }
 
 absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew) {

@@ -31,6 +31,12 @@ struct Crew {
 Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
                 const StageLinks& links);
 
+// What a job that is not given its crew waits for: "2 stages of pool default,
+// device cpu; free: stage-0; not free: stage-1 (not connected)".
+std::string DescribeWanted(const spec::JobSpec& spec,
+                           const registry::Registry& registry,
+                           const StageLinks& links);
+
 // Sets crew.numerics_id to the highest id that all of the crew have.
 // FailedPrecondition, reason NUMERICS_MISMATCH, names what each has.
 absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/core_state.h"
@@ -16,6 +17,13 @@ namespace penstock::coordinator::dispatch {
 using common::time::MonotonicTime;
 using registry::StageEntry;
 
+namespace {
+
+// With which a stage daemon refuses its flags, its address or its name.
+constexpr int kBadConfiguration = 2;
+
+}  // namespace
+
 void Core::State::Lost(absl::string_view stage, const v1::Cause& cause,
                        const Now& now, Actions& actions) {
   if (JobRun* run = RunOf(stage); run != nullptr) {
@@ -24,6 +32,11 @@ void Core::State::Lost(absl::string_view stage, const v1::Cause& cause,
 }
 
 void Core::State::Settle(const Now& now, Actions& actions) {
+  if (gone.has_value()) {
+    for (const auto& run : runs) {
+      if (run->queued()) run->StageGone(*gone, Context(now, actions));
+    }
+  }
   runs.erase(std::remove_if(runs.begin(), runs.end(),
                             [](const auto& run) { return run->over(); }),
              runs.end());
@@ -54,8 +67,22 @@ absl::StatusOr<v1::RegisterStageResponse> Core::RegisterStage(
   const bool known =
       before != nullptr && !before->lost() &&
       before->registration.incarnation() == request.incarnation();
-  ASSIGN_OR_RETURN(const registry::Registry::Registered registered,
-                   s.registry.Register(request, now.monotonic));
+  absl::StatusOr<registry::Registry::Registered> answer =
+      s.registry.Register(request, now.monotonic);
+  if (!answer.ok()) {
+    // Of a taken name the stage tries again; nothing else can be mended.
+    if (!absl::IsAlreadyExists(answer.status())) {
+      v1::Cause cause;
+      cause.set_code(static_cast<int>(answer.status().code()));
+      cause.set_reason(common::status::Reason(answer.status()));
+      cause.set_stage_name(request.stage_name());
+      cause.set_message(std::string(answer.status().message()));
+      s.Gone(cause);
+      s.Settle(now, actions);
+    }
+    return answer.status();
+  }
+  const registry::Registry::Registered registered = *std::move(answer);
   if (registered.replaced.has_value()) {
     const StageEntry& old = *registered.replaced;
     v1::Cause cause;
@@ -198,33 +225,48 @@ absl::Status Core::Receive(SessionId session, const v1::StageMessage& message,
 absl::Status Core::ReportStageExit(const v1::ReportStageExitRequest& request,
                                    const Now& now, Actions& actions) {
   State& s = *state_;
-  const StageEntry* stage = s.registry.Find(request.stage_name());
-  if (stage == nullptr || stage->registration.pid() != request.pid()) {
-    return absl::NotFoundError(absl::StrCat("no stage ", request.stage_name(),
-                                            " with pid ", request.pid()));
-  }
   const std::string how =
       request.exit_code() > 128
           ? absl::StrCat("was killed by signal ", request.exit_code() - 128)
           : absl::StrCat("exited with code ", request.exit_code());
+  v1::Cause cause;
+  // Its own start was refused: flags, an address in use, a name.
+  cause.set_code(static_cast<int>(request.exit_code() == kBadConfiguration
+                                      ? absl::StatusCode::kInvalidArgument
+                                      : absl::StatusCode::kUnavailable));
+  cause.set_reason("STAGE_LOST");
+  cause.set_stage_name(request.stage_name());
+  const StageEntry* stage = s.registry.Find(request.stage_name());
+  if (stage == nullptr || stage->registration.pid() != request.pid()) {
+    if (!s.options.fixed_stages) {
+      return absl::NotFoundError(absl::StrCat("no stage ", request.stage_name(),
+                                              " with pid ", request.pid()));
+    }
+    cause.set_message(absl::StrCat(request.stage_name(), " (pid ",
+                                   request.pid(), ") ", how,
+                                   " before it registered"));
+    s.Gone(cause);
+    s.Settle(now, actions);
+    return absl::OkStatus();
+  }
+  cause.set_message(absl::StrCat(registry::Describe(*stage), " ", how));
   JobRun* run = s.RunOf(request.stage_name());
+  if (run == nullptr) s.Gone(cause);
   if (stage->lost()) {
     if (run != nullptr) {
       run->ExplainLoss(request.stage_name(), how, s.Context(now, actions));
     }
+    s.Settle(now, actions);
     return absl::OkStatus();
   }
-  v1::Cause cause;
-  cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
-  cause.set_reason("STAGE_LOST");
-  cause.set_stage_name(request.stage_name());
-  cause.set_message(absl::StrCat(registry::Describe(*stage), " ", how));
   if (stage->connected()) {
     actions.push_back(
         CloseSession{stage->session, absl::AbortedError(cause.message())});
   }
   s.registry.MarkLost(request.stage_name(), cause);
-  s.Lost(request.stage_name(), cause, now, actions);
+  if (run != nullptr) {
+    run->StageLost(request.stage_name(), cause, s.Context(now, actions));
+  }
   s.Settle(now, actions);
   return absl::OkStatus();
 }

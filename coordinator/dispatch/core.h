@@ -75,7 +75,8 @@ class Core {
   absl::Status Receive(SessionId session, const v1::StageMessage& message,
                        const Now& now, Actions& actions);
 
-  // NotFound: no stage of that name and pid.
+  // NotFound: no stage of that name and pid (with fixed_stages: it will never
+  // register, and no job waits for it any longer).
   absl::Status ReportStageExit(const v1::ReportStageExitRequest& request,
                                const Now& now, Actions& actions);
   // The answer to ProbeMonitor: nobody listens there.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,11 @@ struct Core::State {
   void Lost(absl::string_view stage, const v1::Cause& cause, const Now& now,
             Actions& actions);
   absl::StatusOr<v1::Job> MakeJob(const NewJob& job, const Now& now);
+  // With fixed_stages: a stage without a job will never have one. The first
+  // cause stays.
+  void Gone(const v1::Cause& cause) {
+    if (options.fixed_stages && !gone.has_value()) gone = cause;
+  }
 
   const Options options;
   jobs::JobStore& store;
@@ -66,6 +72,7 @@ struct Core::State {
   StageLinks links;
   int64_t epoch = 0;
   std::vector<std::unique_ptr<JobRun>> runs;  // In order of creation.
+  std::optional<v1::Cause> gone;
 };
 
 }  // namespace penstock::coordinator::dispatch

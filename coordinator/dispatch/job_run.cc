@@ -62,7 +62,8 @@ int JobRun::RankOf(absl::string_view stage) const {
 void JobRun::Created(const RunContext& context) {
   log_.Created(context.now, context.actions);
   since_ = context.now.monotonic;
-  deadline_ = since_ + context.options.waiting_notice;
+  deadline_ = since_ + std::min(context.options.waiting_notice,
+                                context.options.queue_deadline);
   for (const std::string& note : log_.job().notes()) {
     log_.Occur({.kind = "NOTE", .message = note}, context.now, context.actions);
   }

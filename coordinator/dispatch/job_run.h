@@ -68,6 +68,8 @@ class JobRun {
   // REQUIRES: queued().
   bool TryStart(const RunContext& context);
   void Cancel(const RunContext& context);
+  // A stage that it waits for will never come: STAGE_LOST. REQUIRES: queued().
+  void StageGone(const v1::Cause& cause, const RunContext& context);
 
   // --- Of a stage of this job.
 
@@ -116,6 +118,7 @@ class JobRun {
   bool InPhase(Phase phase) const { return phase_ == phase; }
 
   // job_run_assembly.cc
+  void KeepWaiting(const RunContext& context);
   void OnInputsChecked(int rank, const v1::InputsChecked& checked,
                        const RunContext& context);
   absl::Status Plan(const RunContext& context);

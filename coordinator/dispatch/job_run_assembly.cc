@@ -206,6 +206,32 @@ void JobRun::OnReady(int rank, const v1::StageReady& ready,
   StartSteps(context);
 }
 
+void JobRun::StageGone(const v1::Cause& cause, const RunContext& context) {
+  CHECK(queued());
+  log_.OpenFolder(context.actions);
+  Fail(Job::STATE_REASON_STAGE_LOST, cause, context);
+}
+
+void JobRun::KeepWaiting(const RunContext& context) {
+  const std::string text = absl::StrCat(
+      "waited ", absl::FormatDuration(context.now.monotonic - since_), " for ",
+      DescribeWanted(job_.spec, context.registry, context.links));
+  const auto end = since_ + context.options.queue_deadline;
+  if (context.now.monotonic >= end) {
+    v1::Cause cause;
+    cause.set_code(static_cast<int>(absl::StatusCode::kDeadlineExceeded));
+    cause.set_reason("NO_STAGES");
+    cause.set_message(text);
+    log_.OpenFolder(context.actions);
+    Fail(Job::STATE_REASON_NO_STAGES, cause, context);
+    return;
+  }
+  log_.Occur({.kind = "WAITING_FOR_STAGES", .message = text}, context.now,
+             context.actions);
+  deadline_ =
+      std::min(context.now.monotonic + context.options.waiting_notice, end);
+}
+
 void JobRun::Tick(const RunContext& context) {
   Blame(context);
   if (phase_ == Phase::kStepping) CheckProgress(context);
@@ -240,17 +266,9 @@ void JobRun::Tick(const RunContext& context) {
   v1::Cause cause;
   cause.set_code(static_cast<int>(absl::StatusCode::kDeadlineExceeded));
   switch (phase_) {
-    case Phase::kQueued: {
-      const Crew crew = ChooseCrew(job_.spec, context.registry, context.links);
-      log_.Occur(
-          {.kind = "WAITING_FOR_STAGES",
-           .message = absl::StrCat(
-               "waiting for ", job_.spec.pipeline.stages.value_or(1),
-               " free stages for ", waited, "; there are ", crew.names.size())},
-          context.now, context.actions);
-      deadline_ = context.now.monotonic + context.options.waiting_notice;
+    case Phase::kQueued:
+      KeepWaiting(context);
       break;
-    }
     case Phase::kChecking:
       cause.set_message(absl::StrCat(
           "the inputs (", job_.spec.data.train,

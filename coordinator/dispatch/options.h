@@ -47,6 +47,11 @@ struct Options {
   absl::Duration cancel_deadline = absl::Seconds(10);
   // How often a job that waits for stages says so.
   absl::Duration waiting_notice = absl::Seconds(30);
+  // A job that has waited for stages for this long fails with NO_STAGES.
+  absl::Duration queue_deadline = absl::InfiniteDuration();
+  // Whether the stages are the children of one `penstock run`: whoever ends or
+  // is refused does not come back, and a job that waits for it fails.
+  bool fixed_stages = false;
 };
 
 }  // namespace penstock::coordinator::dispatch

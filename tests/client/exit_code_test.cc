@@ -67,8 +67,22 @@ TEST(ExitCodeTest, EveryEndOfAJobHasItsDocumentedExitCode) {
     EXPECT_EQ(ExitCodeOf(job), row.exit_code)
         << v1::Job::StateReason_Name(row.reason);
   }
+  // A stage that did not start, or was refused: nothing ran.
+  job.set_reason(v1::Job::STATE_REASON_STAGE_LOST);
+  job.mutable_cause()->set_code(
+      static_cast<int>(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(ExitCodeOf(job), 2);
+  job.mutable_cause()->set_code(
+      static_cast<int>(absl::StatusCode::kFailedPrecondition));
+  job.mutable_cause()->set_reason("PROTOCOL_VERSION_UNSUPPORTED");
+  EXPECT_EQ(ExitCodeOf(job), 8);
+  job.mutable_start_time();
+  EXPECT_EQ(ExitCodeOf(job), 1);
+  job.clear_start_time();
+  job.clear_cause();
   // Memory that ran out while training is no plan that does not fit.
   job.set_reason(v1::Job::STATE_REASON_OUT_OF_MEMORY);
+  EXPECT_EQ(ExitCodeOf(job), 2);
   job.mutable_start_time();
   EXPECT_EQ(ExitCodeOf(job), 1);
 }

@@ -89,6 +89,7 @@ class PenstockCase(unittest.TestCase):
     self.work.mkdir()
     (self.work / "text.txt").write_text(TEXT)
     self.variables = {}  # Of the environment, for children.
+    self.binaries = BINARIES
     self.addCleanup(self._end_processes)
 
   def _end_processes(self):
@@ -108,7 +109,7 @@ class PenstockCase(unittest.TestCase):
   def start(self, program, *arguments, **options):
     """Starts a program in self.work; its streams go to pipes of text."""
     child = subprocess.Popen(
-        [BINARIES / program, *map(str, arguments)], cwd=self.work,
+        [self.binaries / program, *map(str, arguments)], cwd=self.work,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, env=self.environment(), **options)
     self.addCleanup(self._close, child)

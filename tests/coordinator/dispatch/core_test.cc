@@ -287,8 +287,9 @@ TEST(CoreTest, AJobWaitsForItsStagesAndSaysSo) {
   EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
   const auto notices = cluster.Occurrences("WAITING_FOR_STAGES");
   ASSERT_EQ(notices.size(), 1);
-  EXPECT_THAT(notices[0].message(), HasSubstr("2 free stages"));
-  EXPECT_THAT(notices[0].message(), HasSubstr("there are 1"));
+  EXPECT_THAT(notices[0].message(),
+              HasSubstr("2 stages of pool default, device cuda or cpu; "
+                        "free: stage-0"));
 }
 
 TEST(CoreTest, ARepeatedRequestGetsTheSameJob) {
