@@ -22,6 +22,15 @@ sigset_t Handled() {
   return set;
 }
 
+// A handler, because the default action of a signal is not taken for PID 1 of
+// a container, and is an end by signal where an exit code is promised.
+void EndNow(int) {
+  constexpr char kText[] = "the process did not end in time; ending it\n";
+  const ssize_t ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  static_cast<void>(ignored);
+  _exit(kWatchdogExit);
+}
+
 }  // namespace
 
 void BlockSignals() {
@@ -55,7 +64,13 @@ absl::Status DieWithParent(pid_t parent) {
 }
 
 void EndWithin(absl::Duration limit) {
-  signal(SIGALRM, SIG_DFL);
+  struct sigaction action {};
+  action.sa_handler = EndNow;
+  sigaction(SIGALRM, &action, nullptr);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGALRM);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   alarm(static_cast<unsigned>(std::ceil(absl::ToDoubleSeconds(limit))));
 }
 

@@ -25,8 +25,13 @@ std::optional<int> WaitForSignal(absl::Duration timeout);
 // one that lives as long as it does.
 absl::Status DieWithParent(pid_t parent);
 
-// Whatever happens, the process ends in at most `limit` (by SIGALRM), rounded
-// up to a second. For the time after a signal to stop.
+// The exit code of a process that its own watchdog ended.
+inline constexpr int kWatchdogExit = 70;
+
+// Whatever happens, the process ends in at most `limit`, rounded up to a
+// second, with kWatchdogExit: by a handler of SIGALRM, which works as PID 1
+// too and needs no thread. For the time after a signal to stop. A second call
+// replaces the limit.
 void EndWithin(absl::Duration limit);
 
 }  // namespace penstock::common::process

@@ -1,0 +1,85 @@
+#include "common/process/signals.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "gtest/gtest.h"
+
+namespace penstock::common::process {
+namespace {
+
+constexpr int kNotPermitted = 77;
+
+// Runs `child` in a child process; what waitpid says of it.
+template <typename Child>
+int StatusOf(Child child) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    child();
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid) << std::strerror(errno);
+  return status;
+}
+
+[[noreturn]] void NeverEnd() {
+  while (true) pause();
+}
+
+TEST(EndWithinTest, EndsAProcessThatHangsWithTheWatchdogsCode) {
+  const int status = StatusOf([] {
+    BlockSignals();
+    EndWithin(absl::Milliseconds(100));  // Rounded up to a second.
+    NeverEnd();
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), kWatchdogExit);
+}
+
+TEST(EndWithinTest, AlsoWhereTheSignalWasBlockedAtTheStart) {
+  const int status = StatusOf([] {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+    EndWithin(absl::Milliseconds(100));
+    NeverEnd();
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), kWatchdogExit);
+}
+
+// The kernel does not take the default action of a signal for PID 1 of a PID
+// namespace, as of a container.
+TEST(EndWithinTest, EndsPidOneOfAContainerToo) {
+  const int status = StatusOf([] {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(kNotPermitted);
+    const int first = StatusOf([] {
+      if (getpid() != 1) _exit(1);
+      BlockSignals();
+      EndWithin(absl::Milliseconds(100));
+      poll(nullptr, 0, 3000);  // Without a handler all of it, and 0.
+    });
+    _exit(WIFEXITED(first) ? WEXITSTATUS(first) : 128 + WTERMSIG(first));
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  if (WEXITSTATUS(status) == kNotPermitted) {
+    GTEST_SKIP() << "no new PID namespace is permitted here";
+  }
+  EXPECT_EQ(WEXITSTATUS(status), kWatchdogExit);
+}
+
+TEST(DieWithParentTest, RefusesAStrangersPid) {
+  const int status =
+      StatusOf([] { _exit(DieWithParent(getpid()).ok() ? 0 : 1); });
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+}  // namespace
+}  // namespace penstock::common::process
