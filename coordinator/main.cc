@@ -5,8 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -16,7 +21,10 @@
 #include "common/process/build_info.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
+#include "common/sync/mutex.h"
+#include "common/time/real_clock.h"
 #include "coordinator/coordinator.h"
+#include "coordinator/orphaned_stages.h"
 
 namespace {
 
@@ -25,6 +33,9 @@ using penstock::common::process::kVersion;
 
 constexpr int kBadConfiguration = 2;
 constexpr absl::Duration kStopLimit = absl::Seconds(3);
+// For stages whose `penstock run` has died, until they are killed.
+constexpr absl::Duration kOrphanLimit = absl::Seconds(3);
+constexpr absl::Duration kOrphanPoll = absl::Milliseconds(20);
 
 struct Flags {
   std::string listen = "unix:/run/penstock/coordinator.sock";
@@ -33,6 +44,8 @@ struct Flags {
   std::string lease = "10s";
   std::string heartbeat = "1s";
   std::string log_format = "text";
+  penstock::common::log::Severity log_level =
+      penstock::common::log::Severity::kInfo;
   bool embedded = false;
   int die_with_parent = 0;
   int ready_fd = -1;
@@ -65,6 +78,56 @@ absl::StatusOr<absl::Duration> ParseInterval(absl::string_view flag,
 void TellReady(int fd) {
   if (write(fd, "\n", 1) != 1) LOG(WARNING) << "nobody waits on " << fd;
   close(fd);
+}
+
+bool ParentEnded(const Flags& flags) {
+  return flags.die_with_parent != 0 && getppid() != flags.die_with_parent;
+}
+
+// Stops the coordinator and, where its `penstock run` has died, what is left of
+// the stages; returns the exit code. A second signal ends the process at once.
+int End(std::unique_ptr<penstock::coordinator::Coordinator> coordinator,
+        const Flags& flags, const penstock::common::rpc::Address& address) {
+  namespace process = penstock::common::process;
+  using penstock::coordinator::OrphanedStages;
+  process::EndWithin(kStopLimit);
+  const auto remove_sockets = [&] {
+    if (flags.embedded &&
+        address.kind == penstock::common::rpc::AddressKind::kUnix) {
+      RemoveSocketFolder(std::filesystem::path(address.path).parent_path());
+    }
+  };
+  penstock::common::sync::Notification stopped;
+  std::thread stopping([&] {
+    coordinator.reset();
+    stopped.Notify();
+    kill(getpid(), SIGCHLD);  // Wakes main.
+  });
+  const penstock::common::time::RealClock clock;
+  std::optional<OrphanedStages> orphans;
+  auto kill_at = penstock::common::time::MonotonicTime::Infinite();
+  while (true) {
+    if (!orphans.has_value() && ParentEnded(flags)) {
+      process::EndWithin(kOrphanLimit + absl::Seconds(1));
+      kill_at = clock.Monotonic() + kOrphanLimit;
+      orphans.emplace(address.ToString(), flags.die_with_parent);
+      // To a stopped one the kernel's SIGTERM has not come yet.
+      orphans->Signal(SIGCONT);
+    }
+    const bool alone = !orphans.has_value() || !orphans->AnyAlive();
+    if (stopped.HasBeenNotified() && alone) break;
+    if (clock.Monotonic() >= kill_at) orphans->Signal(SIGKILL);
+    const auto signal =
+        process::WaitForSignal(alone ? absl::InfiniteDuration() : kOrphanPoll);
+    if (signal != SIGTERM && signal != SIGINT) continue;
+    // One of two may be the kernel's word that the parent has ended.
+    if (!orphans.has_value() && ParentEnded(flags)) continue;
+    remove_sockets();
+    _exit(128 + *signal);
+  }
+  stopping.join();
+  remove_sockets();
+  return 0;
 }
 
 int Fail(const absl::Status& status) {
@@ -101,6 +164,15 @@ int main(int argc, char** argv) {
   app.add_option("--log-format", flags.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  using penstock::common::log::Severity;
+  const std::map<std::string, Severity> severities = {
+      {"info", Severity::kInfo},
+      {"warning", Severity::kWarning},
+      {"error", Severity::kError}};
+  app.add_option("--log-level", flags.log_level,
+                 "Least severity that is logged: info, warning or error "
+                 "(default info)")
+      ->transform(CLI::CheckedTransformer(severities));
   app.add_flag("--embedded", flags.embedded,
                "Serve one `penstock run` on this machine: requests name "
                "folders, and the socket's folder is removed at the end");
@@ -119,6 +191,7 @@ int main(int argc, char** argv) {
       {.format = flags.log_format == "json"
                      ? penstock::common::log::Format::kJson
                      : penstock::common::log::Format::kText,
+       .minimum = flags.log_level,
        .process = "coordinator"});
   if (flags.die_with_parent != 0) {
     if (const absl::Status status =
@@ -160,10 +233,5 @@ int main(int argc, char** argv) {
     const auto signal = process::WaitForSignal(absl::InfiniteDuration());
     if (signal == SIGTERM || signal == SIGINT) break;
   }
-  process::EndWithin(kStopLimit);
-  coordinator->reset();
-  if (flags.embedded && address->kind == rpc::AddressKind::kUnix) {
-    RemoveSocketFolder(std::filesystem::path(address->path).parent_path());
-  }
-  return 0;
+  return End(*std::move(coordinator), flags, *address);
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
@@ -37,6 +38,8 @@ struct Flags {
   std::string device = "cpu";
   std::string cpu_isa;
   std::string log_format = "text";
+  penstock::common::log::Severity log_level =
+      penstock::common::log::Severity::kInfo;
   int threads = 0;
   int die_with_parent = 0;
 };
@@ -98,6 +101,15 @@ int main(int argc, char** argv) {
   app.add_option("--log-format", flags.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  using penstock::common::log::Severity;
+  const std::map<std::string, Severity> severities = {
+      {"info", Severity::kInfo},
+      {"warning", Severity::kWarning},
+      {"error", Severity::kError}};
+  app.add_option("--log-level", flags.log_level,
+                 "Least severity that is logged: info, warning or error "
+                 "(default info)")
+      ->transform(CLI::CheckedTransformer(severities));
   app.add_option("--die-with-parent", flags.die_with_parent,
                  "End when this process, our parent, ends");
   try {
@@ -120,6 +132,7 @@ int main(int argc, char** argv) {
       {.format = flags.log_format == "json"
                      ? penstock::common::log::Format::kJson
                      : penstock::common::log::Format::kText,
+       .minimum = flags.log_level,
        .process = flags.name});
   const auto coordinator = rpc::ParseAddress(flags.coordinator);
   if (!coordinator.ok()) return Fail(coordinator.status());

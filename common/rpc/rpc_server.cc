@@ -24,6 +24,8 @@ namespace penstock::common::rpc {
 namespace {
 
 constexpr absl::Duration kShutdownTimeout = absl::Seconds(2);
+// A Unix socket is for its owner and its group, whatever the umask says.
+constexpr mode_t kSocketMode = 0660;
 
 // gRPC unlinks a Unix socket's path before it binds, also a living server's:
 // whether somebody answers there is found out first.
@@ -71,6 +73,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     return absl::AlreadyExistsError(
         absl::StrCat("cannot listen on ", address.ToString(),
                      ": the address is in use or not ours"));
+  }
+  if (address.kind == AddressKind::kUnix &&
+      chmod(address.path.c_str(), kSocketMode) != 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot set the mode of ", address.path, ": ", std::strerror(errno)));
   }
   Address bound = address;
   if (bound.kind == AddressKind::kTcp) bound.port = port;

@@ -23,7 +23,8 @@ class RpcServer {
  public:
   // Listens until destroyed. Borrows the services, and `reactors`, in which
   // every long-lived reactor of theirs is. Health says SERVING for "" and
-  // "liveness", NOT_SERVING for "readiness". Errors: AlreadyExists when the
+  // "liveness", NOT_SERVING for "readiness". A Unix socket gets mode 0660.
+  // Errors: AlreadyExists when the
   // address is in use (a Unix socket that nobody answers on is replaced),
   // Unavailable with the cause otherwise; both name the address.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(

@@ -4,6 +4,8 @@ ask them: addresses, names, leases, exit codes, output formats."""
 import json
 import re
 import signal
+import socket
+import stat
 import time
 import unittest
 
@@ -111,6 +113,43 @@ class DaemonTest(pc.PenstockCase):
     # The first is none the worse.
     self.assertEqual(self.penstock("health", "--address", address).code, 0)
     self.terminate(coordinator)
+
+  def test_sockets_are_for_owner_and_group(self):
+    coordinator, address = self.start_coordinator()
+    stage = self.start_stage(address)
+    self.await_stage(address, "stage-a", "REGISTERED")
+    for name in ("coordinator.sock", "stage-a.sock"):
+      mode = stat.S_IMODE((self.folder / name).stat().st_mode)
+      self.assertEqual(oct(mode), "0o660", name)
+    self.terminate(stage)
+    self.terminate(coordinator)
+
+  def test_log_level(self):
+    address = f"unix:{self.folder}/coordinator.sock"
+    coordinator = self.start("penstock-coordinator", "--state-dir",
+                             self.folder / "state", "--listen", address,
+                             "--log-level", "warning")
+    pc.wait_until(lambda: self.penstock("health", "--address",
+                                        address).code == 0, "it serves")
+    self.assertNotIn(" INFO ", self.terminate(coordinator).stderr)
+
+  def listens(self, name):
+    with socket.socket(socket.AF_UNIX) as connection:
+      return connection.connect_ex(str(self.folder / name)) == 0
+
+  def test_second_signal_ends_the_coordinator_at_once(self):
+    coordinator, address = self.start_coordinator()
+    stage = self.start_stage(address)
+    self.await_stage(address, "stage-a", "REGISTERED")
+    # A server waits for its connections to close; this one will not.
+    stage.send_signal(signal.SIGSTOP)
+    coordinator.send_signal(signal.SIGTERM)
+    pc.wait_until(lambda: not self.listens("coordinator.sock"), "it is ending")
+    self.assertIsNone(coordinator.poll())
+    since = time.monotonic()
+    coordinator.send_signal(signal.SIGTERM)
+    self.assertEqual(coordinator.wait(pc.LONG), 143)
+    self.assertLess(time.monotonic() - since, 1)
 
   def test_socket_in_use(self):
     coordinator, address = self.start_coordinator()

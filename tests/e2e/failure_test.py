@@ -4,6 +4,7 @@ table, and within five seconds nothing left: no process, no socket, no folder.""
 import json
 import os
 import signal
+import threading
 import time
 import unittest
 
@@ -90,6 +91,34 @@ class FailureTest(pc.PenstockCase):
     child = self.start_running()
     since = self.kill(child.pid)
     self.end_within_limit(child, since)
+
+  def test_killed_run_takes_a_stopped_stage_with_it(self):
+    # The kernel's SIGTERM does not reach a stopped process.
+    child = self.start_running()
+    os.kill(self.pid_of("penstock-stage --name stage-1"), signal.SIGSTOP)
+    since = self.kill(child.pid)
+    self.end_within_limit(child, since)
+
+  def test_killed_run_takes_a_stage_that_hangs_with_it(self):
+    child = self.start_running()
+    pid = self.pid_of("penstock-stage --name stage-1")
+    stop = threading.Event()
+
+    def keep_it_stopped():
+      while not stop.wait(0.01):
+        try:
+          os.kill(pid, signal.SIGSTOP)
+        except ProcessLookupError:
+          return
+
+    keeper = threading.Thread(target=keep_it_stopped)
+    keeper.start()
+    try:
+      since = self.kill(child.pid)
+      self.end_within_limit(child, since)
+    finally:
+      stop.set()
+      keeper.join()
 
   def test_killed_coordinator_is_named(self):
     child = self.start_running()
