@@ -145,8 +145,11 @@ std::vector<v1::Assignment> Assignments(const LoweredProgram& program,
       edge.mutable_edge()->set_target_stage(from.target_stage);
       edge.mutable_edge()->set_kind(EncodeKind(from.kind));
       edge.set_source(source);
-      edge.set_peer_name(
-          absl::StrCat("stage-", source ? from.target_rank : from.source_rank));
+      const int peer = source ? from.target_rank : from.source_rank;
+      edge.set_peer_name(absl::StrCat("stage-", peer));
+      if (!options.addresses.empty()) {
+        edge.set_peer_address(options.addresses[peer]);
+      }
       edge.set_capacity(from.capacity);
       edge.set_send_buffers(from.send_buffers);
     }

@@ -4,6 +4,7 @@
 #define PENSTOCK_TESTS_SERVER_EXECUTOR_ASSIGNMENTS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "coordinator/schedule/lowered_program.h"
@@ -26,6 +27,7 @@ struct AssignmentOptions {
   uint64_t seed = 1;
   bool full_recompute = false;
   int64_t command_deadline_ms = 60'000;
+  std::vector<std::string> addresses;  // Of the ranks' data listeners, or none.
 };
 
 // One a rank. Layers are cut as evenly as can be; peers are "stage-<rank>".

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/digest/sha256.h"
+#include "common/ids/random.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
 #include "server/device/reference/factory.h"
@@ -95,8 +96,21 @@ void Pipeline::StopExecutors() {
   for (Rank& rank : ranks_) rank.executor.reset();
 }
 
+absl::Status Pipeline::OpenListeners(std::vector<std::string>& addresses) {
+  for (int r = 0; r < options_.program.ranks(); ++r) {
+    ASSIGN_OR_RETURN(listeners_.emplace_back(),
+                     server::transport::tcp::Listener::Open(
+                         {}, real_clock_, common::ids::SystemRandom()));
+    addresses.push_back(listeners_.back()->address());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Pipeline::Build() {
-  const AssignmentOptions& settings = options_.assignment;
+  AssignmentOptions settings = options_.assignment;
+  if (options_.wire == Wire::kTcp) {
+    RETURN_IF_ERROR(OpenListeners(settings.addresses));
+  }
   const std::vector<v1::Assignment> assignments =
       Assignments(options_.program, settings);
   for (size_t r = 0; r < assignments.size(); ++r) {
@@ -132,13 +146,22 @@ absl::Status Pipeline::Build() {
   return StartExecutors(0);
 }
 
+absl::StatusOr<std::unique_ptr<server::transport::Transport>>
+Pipeline::MakeTransport(int rank) {
+  const server::transport::TransportOptions options =
+      ranks_[rank].assignment.transport(epoch_, std::string(32, 's'));
+  if (options_.wire == Wire::kTcp) {
+    return listeners_[rank]->CreateTransport(options);
+  }
+  return hub_->Join(absl::StrCat("stage-", rank), options);
+}
+
 absl::Status Pipeline::StartExecutors(int64_t step) {
   hub_ = std::make_unique<server::transport::inprocess::Hub>(options_.hub);
   for (int r = 0; r < ranks(); ++r) {
     Rank& rank = ranks_[r];
     ASSIGN_OR_RETURN(std::unique_ptr<server::transport::Transport> transport,
-                     hub_->Join(absl::StrCat("stage-", r),
-                                rank.assignment.transport(epoch_, "secret")));
+                     MakeTransport(r));
     if (options_.transport) {
       transport = options_.transport(r, std::move(transport));
     }
@@ -305,6 +328,24 @@ absl::StatusOr<std::string> Pipeline::WeightsSha256() {
     }
   }
   return Combined(digests);
+}
+
+absl::Status Pipeline::ReadWeights(const ParameterStore::Sink& sink) {
+  for (Rank& rank : ranks_) {
+    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream("read"));
+    RETURN_IF_ERROR(
+        rank.parameters->ReadWeights(*stream, sink, absl::InfiniteFuture()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::ReadGradients(const ParameterStore::Sink& sink) {
+  for (Rank& rank : ranks_) {
+    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream("read"));
+    RETURN_IF_ERROR(
+        rank.parameters->ReadGradients(*stream, sink, absl::InfiniteFuture()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace penstock::testing

@@ -1,5 +1,6 @@
-// All ranks of a job in one process: executors on the inprocess transport, and
-// a coordinator's barrier that is a plain loop on the test's thread.
+// All ranks of a job in one process: executors on the inprocess transport, or
+// on tcp, and a coordinator's barrier that is a plain loop on the test's
+// thread.
 #ifndef PENSTOCK_TESTS_SERVER_EXECUTOR_PIPELINE_H_
 #define PENSTOCK_TESTS_SERVER_EXECUTOR_PIPELINE_H_
 
@@ -25,6 +26,7 @@
 #include "server/executor/stage_assignment.h"
 #include "server/model/parameters.h"
 #include "server/transport/inprocess/hub.h"
+#include "server/transport/tcp/listener.h"
 #include "server/transport/transport.h"
 #include "tests/server/executor/assignments.h"
 
@@ -90,6 +92,8 @@ class MadeUpData final : public server::executor::MicroBatchSource {
   const int64_t vocab_;
 };
 
+enum class Wire { kInProcess, kTcp };
+
 class Pipeline {
  public:
   struct Options {
@@ -100,14 +104,15 @@ class Pipeline {
     int window = 2;
     // Initial weights; empty: model::Initialise with the seed.
     server::model::ParameterStore::Source weights;
-    // Each empty: MadeUpData; the reference device; the hub's own transport.
+    // Each empty: MadeUpData; the reference device; the wire's own transport.
     std::function<std::unique_ptr<server::executor::MicroBatchSource>(int rank)>
         data;
     std::function<std::unique_ptr<server::device::Device>(int rank)> device;
     std::function<std::unique_ptr<server::transport::Transport>(
         int rank, std::unique_ptr<server::transport::Transport>)>
         transport;
-    server::transport::inprocess::HubOptions hub;
+    Wire wire = Wire::kInProcess;
+    server::transport::inprocess::HubOptions hub;  // Of kInProcess.
     server::executor::ModelWriter* writer = nullptr;
     const common::time::Clock* clock = nullptr;  // Null: the real one.
   };
@@ -131,6 +136,10 @@ class Pipeline {
   absl::StatusOr<std::string> End();
   // weights_sha256 read from the stores. REQUIRES: nothing runs.
   absl::StatusOr<std::string> WeightsSha256();
+  // Of all ranks, canonical order. REQUIRES: nothing runs; for gradients a
+  // barrier is enough.
+  absl::Status ReadWeights(const server::model::ParameterStore::Sink& sink);
+  absl::Status ReadGradients(const server::model::ParameterStore::Sink& sink);
 
   // Aborts all ranks. Any thread.
   void Abort();
@@ -171,6 +180,9 @@ class Pipeline {
 
   explicit Pipeline(Options options) : options_(std::move(options)) {}
   absl::Status Build();
+  absl::Status OpenListeners(std::vector<std::string>& addresses);
+  absl::StatusOr<std::unique_ptr<server::transport::Transport>> MakeTransport(
+      int rank);
   absl::Status StartExecutors(int64_t step);
   // The next event; a StageFailure becomes its status.
   absl::StatusOr<RankEvent> Next();
@@ -180,6 +192,7 @@ class Pipeline {
   common::time::RealClock real_clock_;
   Mailbox mailbox_;
   std::unique_ptr<server::transport::inprocess::Hub> hub_;
+  std::vector<std::unique_ptr<server::transport::tcp::Listener>> listeners_;
   std::vector<Rank> ranks_;
   int64_t epoch_ = 1;
   int64_t step_ = 0;    // Applied by all.

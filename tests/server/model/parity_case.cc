@@ -97,9 +97,20 @@ server::model::ParameterStore::Source ParityCase::Source() const {
   };
 }
 
+std::vector<ParityListing> ParityListings() {
+  return {{"gpt2_tiny", {1, 2, 4, 8}},
+          {"gpt2_untied_odd", {1, 2, 3, 6}},
+          {"gpt2_masked", {1, 2, 4, 8}},
+          {"llama_gqa", {1, 2, 4, 8}},
+          {"llama_tied", {1, 2, 4}}};
+}
+
 std::vector<std::string> ParityCaseNames() {
-  return {"gpt2_tiny", "gpt2_untied_odd", "gpt2_masked", "llama_gqa",
-          "llama_tied"};
+  std::vector<std::string> names;
+  for (const ParityListing& listing : ParityListings()) {
+    names.push_back(listing.name);
+  }
+  return names;
 }
 
 absl::StatusOr<ParityCase> ReadParityCase(const std::string& folder,
@@ -115,6 +126,13 @@ absl::StatusOr<ParityCase> ReadParityCase(const std::string& folder,
   parity.sequences_per_step = expected["sequences_per_step"];
   parity.micro_batch_sizes =
       expected["micro_batch_sizes"].get<std::vector<int64_t>>();
+  for (const ParityListing& listing : ParityListings()) {
+    if (listing.name == name &&
+        listing.micro_batch_sizes != parity.micro_batch_sizes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(base, "expected.json lists other micro-batch sizes"));
+    }
+  }
   for (const nlohmann::json& step : expected["steps"]) {
     parity.steps.push_back(
         {.loss = step["loss"],

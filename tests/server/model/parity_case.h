@@ -42,10 +42,16 @@ struct ParityCase {
   server::model::ParameterStore::Source Source() const;
 };
 
-// Names of all cases.
+// All cases, and the micro-batch sizes that each lists.
+struct ParityListing {
+  std::string name;
+  std::vector<int64_t> micro_batch_sizes;
+};
+std::vector<ParityListing> ParityListings();
 std::vector<std::string> ParityCaseNames();
 
-// Reads FOLDER/name, FOLDER being tests/testdata/parity.
+// Reads FOLDER/name, FOLDER being tests/testdata/parity. FailedPrecondition: it
+// is not as listed.
 absl::StatusOr<ParityCase> ReadParityCase(const std::string& folder,
                                           const std::string& name);
 
