@@ -22,15 +22,6 @@ void ReactorRegistry::CloseAll(const absl::Status& status) {
   for (ClosableReactor* reactor : live_) reactor->Close(status);
 }
 
-bool ReactorRegistry::AwaitEmpty(absl::Duration timeout) {
-  sync::MutexLock lock(&mutex_);
-  const auto empty = [this] {
-    mutex_.AssertHeld();
-    return live_.empty();
-  };
-  return mutex_.AwaitWithTimeout(absl::Condition(&empty), timeout);
-}
-
 int ReactorRegistry::size() const {
   sync::MutexLock lock(&mutex_);
   return static_cast<int>(live_.size());

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "common/sync/mutex.h"
 
 namespace penstock::common::rpc {
@@ -30,8 +29,6 @@ class ReactorRegistry {
 
   // Closes every live reactor and refuses new ones.
   void CloseAll(const absl::Status& status);
-  // True when no reactor is left.
-  bool AwaitEmpty(absl::Duration timeout);
 
   int size() const;
 

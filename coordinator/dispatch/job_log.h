@@ -53,7 +53,6 @@ class JobLog {
             const Now& now, Actions& actions);
 
   void OpenFolder(Actions& actions);
-  bool folder_is_open() const { return open_; }
   void Write(absl::string_view name, const std::string& contents,
              WriteJobFile::Mode mode, Actions& actions);
 

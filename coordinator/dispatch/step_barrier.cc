@@ -163,7 +163,6 @@ absl::StatusOr<std::optional<StepResult>> StepBarrier::Release() {
       static_cast<float>(BiasCorrection(optimizer.beta2, adam_t_)));
   release.set_adam_t(adam_t_);
   released_ = true;
-  last_release_ = release;
   return std::optional<StepResult>(std::move(result));
 }
 

@@ -78,16 +78,8 @@ class StepBarrier {
   int64_t released() const { return released_ ? applied_ + 1 : 0; }
   // Reports and acks that were taken in; duplicates do not count.
   int64_t accepted() const { return accepted_; }
-  // Updates made so far (SKIP makes none).
-  int64_t adam_t() const { return adam_t_; }
   // Ranks that the barrier waits for, with a word on what is missing.
   std::vector<int> Missing() const;
-
-  // The reports of step applied() + 1 so far, by rank.
-  const std::vector<std::optional<v1::StepReport>>& reports() const {
-    return reports_;
-  }
-  const v1::ReleaseStep& last_release() const { return last_release_; }
 
  private:
   absl::Status CheckReport(int rank, const v1::StepReport& report) const;
@@ -98,9 +90,8 @@ class StepBarrier {
   const BarrierOptions options_;
   int64_t applied_ = 0;
   int64_t accepted_ = 0;
-  int64_t adam_t_ = 0;
+  int64_t adam_t_ = 0;  // Updates made so far (SKIP makes none).
   bool released_ = false;
-  v1::ReleaseStep last_release_;
   std::vector<std::optional<v1::StepReport>> reports_;  // Of applied_ + 1.
   // Of applied_ + 2: from ranks that are ahead of another's ack.
   std::vector<std::optional<v1::StepReport>> early_;

@@ -56,12 +56,6 @@ void ApplyTextLines(JobSpec& spec, std::vector<Violation>& violations) {
 
 std::vector<Violation> ApplyDataFacts(const DataFacts& facts, JobSpec& spec) {
   std::vector<Violation> violations;
-  if (facts.llmc_magic && spec.data.format == DataFormat::kNanogpt) {
-    violations.push_back(
-        {"data.train",
-         "is an llm.c token file by its magic; not built yet: llm.c token "
-         "files (nanoGPT's .bin files work)"});
-  }
   if (spec.data.format != DataFormat::kJsonl) return violations;
   if (facts.first_line_tokens > 0) {
     ApplyTokenLines(facts.first_line_tokens, spec, violations);

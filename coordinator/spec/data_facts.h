@@ -14,8 +14,6 @@
 namespace penstock::coordinator::spec {
 
 struct DataFacts {
-  // The file starts with llm.c's magic number 20240520 (little endian).
-  bool llmc_magic = false;
   // JSON lines: tokens in the first line's input_ids; 0: lines of text.
   int64_t first_line_tokens = 0;
 };

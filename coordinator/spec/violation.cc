@@ -43,10 +43,6 @@ void PositionMap::Remove(absl::string_view key_path) {
   }
 }
 
-bool PositionMap::Contains(absl::string_view key_path) const {
-  return places_.find(key_path) != places_.end();
-}
-
 PositionMap::Place PositionMap::Find(absl::string_view key_path) const {
   for (absl::string_view key = key_path; !key.empty(); key = Enclosing(key)) {
     const auto it = places_.find(key);

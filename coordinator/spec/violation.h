@@ -39,9 +39,6 @@ class PositionMap {
   // Forgets `key_path` and everything below it.
   void Remove(absl::string_view key_path);
 
-  // Whether the key itself was given, by file or --set.
-  bool Contains(absl::string_view key_path) const;
-
   // "FILE:LINE:COL" or "--set KEY" of the key, else of the nearest enclosing
   // section that was given, else "FILE:1:1".
   std::string Where(absl::string_view key_path) const;

@@ -71,12 +71,6 @@ absl::Status BatchReader::ReadTraining(const MicroBatch& at,
   return absl::OkStatus();
 }
 
-int64_t BatchReader::ValidationBatches(int64_t wanted) const {
-  const int64_t n = dataset_->validation_sequences();
-  const int64_t all = n / options_.global + (n % options_.global != 0 ? 1 : 0);
-  return std::min(wanted, all);
-}
-
 absl::Status BatchReader::ReadValidation(const MicroBatch& at,
                                          const BatchOut& out) const {
   const int64_t first = FirstSample(at);

@@ -66,10 +66,6 @@ class BatchReader {
   // Fills `out`. DataLoss when a file has changed. Reads the disk.
   absl::Status ReadTraining(const MicroBatch& at, const BatchOut& out) const;
 
-  // Batches of `global` validation sequences that an evaluation takes: at most
-  // `wanted`, and no more than hold all of them.
-  int64_t ValidationBatches(int64_t wanted) const;
-
   // The same for validation: sequences in file order. Past the last one, rows
   // are filled with id 0 and label -100, so that they count for nothing.
   absl::Status ReadValidation(const MicroBatch& at, const BatchOut& out) const;

@@ -200,19 +200,4 @@ std::vector<ParameterSpec> OwnedParameters(
   return specs;
 }
 
-std::vector<ParameterSpec> HeldParameters(const ModelConfig& config,
-                                          absl::Span<const LayerRange> ranges) {
-  std::vector<ParameterSpec> specs = OwnedParameters(config, ranges);
-  bool embedding = false, head = false;
-  for (const LayerRange& range : ranges) {
-    embedding |= range.embedding;
-    head |= range.head;
-  }
-  if (config.tied && head && !embedding) {
-    specs.insert(specs.begin(),
-                 EmbeddingParameters(config).front().members.front());
-  }
-  return specs;
-}
-
 }  // namespace penstock::server::model

@@ -59,11 +59,6 @@ std::vector<ParameterSpec> CanonicalParameters(const ModelConfig& config);
 std::vector<ParameterSpec> OwnedParameters(const ModelConfig& config,
                                            absl::Span<const LayerRange> ranges);
 
-// Those that it must be given before step 1: owned, and a tied head's copy.
-// spec.index ascending.
-std::vector<ParameterSpec> HeldParameters(const ModelConfig& config,
-                                          absl::Span<const LayerRange> ranges);
-
 }  // namespace penstock::server::model
 
 #endif  // PENSTOCK_SERVER_MODEL_PARAMETER_SPEC_H_

@@ -68,14 +68,6 @@ TEST(DataFactsTest, TextLinesTakeTheBytesVocabularyAndTheContext) {
               ElementsAre(Breaks("model.vocab", "too few")));
 }
 
-TEST(DataFactsTest, LlmcFilesAreNotTakenForNanogptFiles) {
-  JobSpec spec = JsonlJob();
-  spec.data.format = DataFormat::kNanogpt;
-  EXPECT_THAT(ApplyDataFacts({.llmc_magic = true}, spec),
-              ElementsAre(Breaks("data.train", "llm.c")));
-  EXPECT_THAT(ApplyDataFacts({}, spec), IsEmpty());
-}
-
 TEST(DataFactsTest, EpochsBecomeSteps) {
   JobSpec spec = JsonlJob();
   spec.epochs = 3;

@@ -159,8 +159,6 @@ TEST(BatchReaderTest, EvaluationTakesTheFirstBatchesInOrderAndFillsTheRest) {
   ASSERT_OK_AND_ASSIGN(
       const BatchReader reader,
       BatchReader::Create(dataset.get(), {.global = 8, .micro_batch = 4}));
-  EXPECT_EQ(reader.ValidationBatches(2), 2);
-  EXPECT_EQ(reader.ValidationBatches(8), 3);
   for (int64_t first = 0; first < 24; first += 4) {
     std::vector<int32_t> ids(400, 7), labels(400, 7);
     ASSERT_OK(reader.ReadValidation(
@@ -183,14 +181,6 @@ TEST(BatchReaderTest, EvaluationTakesTheFirstBatchesInOrderAndFillsTheRest) {
       EXPECT_EQ(row_labels, expected_labels);
     }
   }
-}
-
-TEST(BatchReaderTest, NoValidationDataMeansNoValidationBatches) {
-  const auto dataset = OpenShakespeare(100, 0);
-  ASSERT_OK_AND_ASSIGN(
-      const BatchReader reader,
-      BatchReader::Create(dataset.get(), {.global = 8, .micro_batch = 4}));
-  EXPECT_EQ(reader.ValidationBatches(8), 0);
 }
 
 TEST(BatchReaderTest, ABatchThatDoesNotDivideIsRefused) {
