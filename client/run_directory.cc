@@ -1,5 +1,6 @@
 #include "client/run_directory.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -15,22 +16,37 @@ namespace fs = std::filesystem;
 constexpr char kLogs[] = "logs";
 constexpr int kMostAttempts = 100;
 
+// Another path would do, unless the machine has no room.
 absl::Status Failed(const std::string& what, const fs::path& path,
                     const std::error_code& error) {
-  return absl::UnavailableError(
-      absl::StrCat(what, " ", path.string(), ": ", error.message()));
+  const std::string text =
+      absl::StrCat(what, " ", path.string(), ": ", error.message());
+  for (const int no_room :
+       {ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOBUFS}) {
+    if (error.value() == no_room) return absl::UnavailableError(text);
+  }
+  return absl::InvalidArgumentError(text);
 }
 
 }  // namespace
 
 absl::Status CheckFresh(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) return absl::OkStatus();
+  if (!fs::exists(path, error)) {
+    if (error) return Failed("run directory", path, error);
+    if (fs::is_symlink(path, error)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "run directory ", path, " is a link to something that is not there"));
+    }
+    return absl::OkStatus();
+  }
   if (!fs::is_directory(path, error)) {
     return absl::InvalidArgumentError(
         absl::StrCat("run directory ", path, " exists and is no folder"));
   }
-  if (!fs::is_empty(path, error)) {
+  const bool empty = fs::is_empty(path, error);
+  if (error) return Failed("run directory", path, error);
+  if (!empty) {
     return absl::InvalidArgumentError(absl::StrCat(
         "run directory ", path,
         " is not empty; give another --run-dir, or remove what is in it"));
@@ -41,7 +57,8 @@ absl::Status CheckFresh(const std::string& path) {
 absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path) {
   RETURN_IF_ERROR(CheckFresh(path));
   std::error_code error;
-  fs::path whole = fs::absolute(path).lexically_normal();
+  fs::path whole = fs::absolute(path, error).lexically_normal();
+  if (error) return Failed("run directory", path, error);
   if (!whole.has_filename()) whole = whole.parent_path();  // "runs/mine/"
   if (!fs::exists(whole, error)) return CreateNew(whole.string());
   fs::create_directory(whole / kLogs, error);
@@ -92,23 +109,33 @@ absl::StatusOr<RunDirectory> RunDirectory::CreateDefault(
     made = CreateNew(path.string());
   }
   RETURN_IF_ERROR(made.status());
-  const fs::path link = runs / "latest";
+  made->MakeLink(runs.string());
+  return made;
+}
+
+void RunDirectory::MakeLink(const std::string& runs) {
+  std::error_code error;
+  const fs::path link = fs::path(runs) / "latest";
+  const fs::path target = fs::path(path_).filename();
   if (fs::is_symlink(link, error)) {
-    made->link_before_ = fs::read_symlink(link, error).string();
+    link_before_ = fs::read_symlink(link, error).string();
+  } else if (fs::exists(link, error)) {
+    note_ = absl::StrCat(link.string(), " is no link and stays as it is");
+    return;
   }
   // A new link takes the old one's place in one step.
   const fs::path fresh =
-      runs / absl::StrCat(".latest-", path.filename().string());
-  fs::create_directory_symlink(path.filename(), fresh, error);
+      fs::path(runs) / absl::StrCat(".latest-", target.string());
+  fs::create_directory_symlink(target, fresh, error);
   if (!error) fs::rename(fresh, link, error);
   if (error) {
     std::error_code ignored;
     fs::remove(fresh, ignored);
-    made->Remove();
-    return Failed("cannot make the link", link, error);
+    note_ = absl::StrCat("cannot make the link ", link.string(), ": ",
+                         error.message());
+    return;
   }
-  made->link_ = link.string();
-  return made;
+  link_ = link.string();
 }
 
 std::string RunDirectory::logs() const {

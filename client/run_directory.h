@@ -15,19 +15,22 @@ namespace penstock::client {
 // What was there before, so that a refused job leaves no trace.
 class RunDirectory {
  public:
-  // `path` must be absent or an empty folder: InvalidArgument otherwise.
-  // Makes it, with logs/ in it. AlreadyExists: another process made it just
-  // now.
+  // `path` must be absent or an empty folder. Makes it, with logs/ in it.
+  // InvalidArgument where that path cannot be made, Unavailable where the
+  // machine has no room, AlreadyExists: another process made it just now.
   static absl::StatusOr<RunDirectory> Create(const std::string& path);
 
   // runs/NAME-YYYYmmdd-HHMMSS below `working_directory` (a number is added
-  // where that is taken), and the link runs/latest.
+  // where that is taken), and the link runs/latest, unless something that is
+  // no link stands there: note() says so.
   static absl::StatusOr<RunDirectory> CreateDefault(
       const std::string& working_directory, const std::string& name,
       absl::Time now);
 
   const std::string& path() const { return path_; }  // Absolute.
   std::string logs() const;
+  // What the user should know of its making, or "".
+  const std::string& note() const { return note_; }
 
   // Removes what this object made and whatever was written there since. Folders
   // above it stay where something else is in them.
@@ -43,8 +46,12 @@ class RunDirectory {
   RunDirectory(std::string path, bool existed)
       : path_(std::move(path)), existed_(existed) {}
 
+  // Makes runs/latest, or says in note_ why not.
+  void MakeLink(const std::string& runs);
+
   std::string path_;
   bool existed_ = false;
+  std::string note_;
   std::string link_;         // runs/latest, where it was made,
   std::string link_before_;  // and where it pointed before.
   // Folders above path_ that were made for it, the innermost first.

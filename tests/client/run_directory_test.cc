@@ -68,16 +68,40 @@ TEST(RunDirectoryTest, DefaultHasNameAndTimeAndALatestLink) {
   EXPECT_EQ(fs::read_symlink(latest), fs::path(first.path()).filename());
 }
 
-TEST(RunDirectoryTest, ALatestThatIsNoLinkIsKeptAndNoRunIsMade) {
-  tests::fakes::TempDir dir;
-  dir.Write("runs/latest/precious.txt", "data");
-  EXPECT_THAT(
-      RunDirectory::CreateDefault(dir.path(), "gpt", absl::FromUnixSeconds(0)),
-      StatusIs(absl::StatusCode::kUnavailable,
-               HasSubstr("cannot make the link " + dir.Path("runs/latest"))));
-  EXPECT_TRUE(fs::exists(dir.Path("runs/latest/precious.txt")));
-  const fs::directory_iterator left(dir.Path("runs"));
-  EXPECT_EQ(std::distance(begin(left), end(left)), 1);
+TEST(RunDirectoryTest, ALatestThatIsNoLinkIsKeptAndTold) {
+  for (const char* precious : {"runs/latest", "runs/latest/precious.txt"}) {
+    const tests::fakes::TempDir dir;
+    dir.Write(precious, "data");
+    ASSERT_OK_AND_ASSIGN(RunDirectory made,
+                         RunDirectory::CreateDefault(dir.path(), "gpt",
+                                                     absl::FromUnixSeconds(0)));
+    EXPECT_EQ(made.note(),
+              dir.Path("runs/latest") + " is no link and stays as it is");
+    EXPECT_TRUE(fs::is_directory(made.logs()));
+    made.Remove();
+    EXPECT_EQ(fs::file_size(dir.Path(precious)), 4);
+    const fs::directory_iterator left(dir.Path("runs"));
+    EXPECT_EQ(std::distance(begin(left), end(left)), 1);
+  }
+}
+
+TEST(RunDirectoryTest, APathThatCannotBeOneIsTheUsersMistake) {
+  const tests::fakes::TempDir dir;
+  dir.Write("file", "data");
+  fs::create_symlink("nowhere", dir.Path("dangling"));
+  const struct {
+    std::string path, why;
+  } kTable[] = {
+      {dir.Path("file/run"), "Not a directory"},
+      {dir.Path("dangling"), "is a link to something that is not there"},
+      {dir.Path(std::string(300, 'x')), "File name too long"},
+      {"/proc/foo", "/proc/foo: No such file or directory"},
+  };
+  for (const auto& [path, why] : kTable) {
+    EXPECT_THAT(RunDirectory::Create(path),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
+  }
+  EXPECT_FALSE(fs::exists(dir.Path("nowhere")));
 }
 
 TEST(RunDirectoryTest, RemovingTheFirstRunLeavesNoRunsFolder) {

@@ -202,17 +202,17 @@ class RunDirectoryTest(pc.PenstockCase):
     self.assertEqual(sorted(p.name for p in (self.work / "runs").iterdir()),
                      sorted(["latest", link]))
 
-  def test_folder_in_the_place_of_the_link_is_kept(self):
+  def test_file_in_the_place_of_the_link_is_kept(self):
     self.write_job(JOB)
-    precious = self.work / "runs/latest/precious.txt"
-    precious.parent.mkdir(parents=True)
+    precious = self.work / "runs/latest"
+    precious.parent.mkdir()
     precious.write_text("data")
     done = self.penstock("run", "job.yaml")
-    self.assertEqual(done.code, 4, done)
-    self.assertIn(f"cannot make the link {self.work}/runs/latest", done.stderr)
-    self.assertEqual([p.name for p in (self.work / "runs").iterdir()],
-                     ["latest"])
-    self.assertTrue(precious.exists())
+    self.assertEqual(done.code, 0, done)
+    self.assertIn(f"note: {precious} is no link and stays as it is",
+                  done.stderr)
+    self.assertEqual(precious.read_text(), "data")
+    self.assertEqual(len(list((self.work / "runs").glob("tiny-*"))), 1)
     self.assertNothingStays()
 
   def test_json_output_is_exactly_the_summary(self):
