@@ -3,13 +3,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/arguments.h"
 #include "client/commands/command.h"
 #include "client/environment.h"
 #include "client/exit_code.h"
@@ -47,9 +52,8 @@ penstock::client::Environment ReadEnvironment(
   return environment;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+// The exit code; exceptions of the standard library pass.
+int Main(int argc, char** argv) {
   namespace commands = penstock::client::commands;
   namespace process = penstock::common::process;
   process::BlockSignals();
@@ -62,6 +66,11 @@ int main(int argc, char** argv) {
       "penstock");
   app.set_version_flag("--version", absl::StrCat("penstock ", process::kVersion,
                                                  " (", process::kBuild, ")"));
+  if (const absl::Status status = penstock::client::CheckArguments(
+          std::vector<std::string>(argv + 1, argv + argc));
+      !status.ok()) {
+    return commands::Fail(status);
+  }
   app.require_subcommand(1);
   commands::Chosen chosen;
   commands::AddRun(app, environment, chosen);
@@ -76,4 +85,18 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : penstock::client::kUsage;
   }
   return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // What the language itself throws (no memory, no thread): everything that was
+  // started has been ended on the way here.
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "penstock: ended by an unexpected fault: %s\n",
+                 error.what());
+    return penstock::client::kInternal;
+  }
 }

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,11 +13,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/arguments.h"
 #include "client/commands/command.h"
 #include "client/commands/output_format.h"
 #include "client/exit_code.h"
+#include "client/input_file.h"
 #include "client/job_watch.h"
 #include "client/json_output.h"
 #include "client/local_cluster.h"
@@ -38,7 +39,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kLargestJobFile = 1 << 20;
 // After a stop signal all is over within five seconds: for the coordinator's
 // answer, for the job's end, and for the end of the processes.
 constexpr absl::Duration kCancelAnswerLimit = absl::Seconds(1);
@@ -55,24 +55,6 @@ struct Flags {
   std::string format = "table";
   std::string progress = "auto";
 };
-
-absl::StatusOr<std::string> ReadJobFile(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": there is no such job file"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (!file.good() && !file.eof()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
-  }
-  if (static_cast<int64_t>(bytes.size()) > kLargestJobFile) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " has more than 1 MiB; a job file does not"));
-  }
-  return bytes;
-}
 
 Progress::Style StyleOf(const Flags& flags, const Environment& environment) {
   if (flags.progress == "none") return Progress::Style::kNone;
@@ -110,7 +92,8 @@ class Run {
  private:
   // Everything that is refused before a process or a folder is made for it.
   absl::Status Prepare() {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadJobFile(flags_.job_file));
+    ASSIGN_OR_RETURN(const std::string bytes,
+                     ReadInputFile("job file", flags_.job_file));
     if (!flags_.run_directory.empty()) {
       RETURN_IF_ERROR(CheckFresh(flags_.run_directory));
     }
@@ -122,11 +105,32 @@ class Run {
     if (flags_.stages != 0) {
       request_.add_overrides(absl::StrCat("pipeline.stages=", flags_.stages));
     }
-    request_.set_base_directory(
-        fs::absolute(flags_.job_file).parent_path().string());
+    RETURN_IF_ERROR(NameBaseDirectory());
     ASSIGN_OR_RETURN(cluster_, EmbeddedCoordinator(environment_));
     request_.set_validate_only(true);
     ASSIGN_OR_RETURN(job_, cluster_->client().CreateJob(request_));
+    return absl::OkStatus();
+  }
+
+  // The job file's, which its paths are relative to.
+  absl::Status NameBaseDirectory() {
+    const fs::path file = flags_.job_file;
+    if (environment_.working_directory.empty() &&
+        (file.is_relative() || fs::path(flags_.run_directory).is_relative())) {
+      return absl::InvalidArgumentError(
+          "the working directory does not exist any more; go to another, or "
+          "give the job file and --run-dir as absolute paths");
+    }
+    const std::string base = (fs::path(environment_.working_directory) / file)
+                                 .parent_path()
+                                 .string();
+    for (const std::string& path : {environment_.working_directory, base}) {
+      if (IsUtf8(path)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the working directory \"", absl::CHexEscape(path),
+                       "\" is not UTF-8; Penstock's paths and names are"));
+    }
+    request_.set_base_directory(base);
     return absl::OkStatus();
   }
 
@@ -138,6 +142,9 @@ class Run {
       ASSIGN_OR_RETURN(directory_, RunDirectory::CreateDefault(
                                        environment_.working_directory,
                                        job_.name(), clock_.Now()));
+      if (!directory_->note().empty()) {
+        progress_.Message(absl::StrCat("note: ", directory_->note()));
+      }
     } else {
       ASSIGN_OR_RETURN(directory_, RunDirectory::Create(flags_.run_directory));
     }

@@ -1,15 +1,13 @@
 // `penstock verify`: a schedule file through the proof that every job's order
 // goes through.
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
+#include "client/input_file.h"
 
 namespace penstock::client::commands {
 namespace {
@@ -21,13 +19,10 @@ struct Flags {
 };
 
 int Run(const Flags& flags, const Environment& environment) {
-  std::ifstream file(flags.file, std::ios::binary);
-  if (!file.is_open()) {
-    return Fail(
-        absl::InvalidArgumentError(absl::StrCat("cannot open ", flags.file)));
-  }
+  auto file = ReadInputFile("schedule file", flags.file);
+  if (!file.ok()) return Fail(file.status());
   v1::VerifyScheduleRequest request;
-  request.mutable_file()->assign(std::istreambuf_iterator<char>(file), {});
+  request.set_file(*std::move(file));
   request.set_file_name(flags.file);
   request.set_stages(flags.stages);
   request.set_micro_batches(flags.micro_batches);

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import struct
+import subprocess
 import unittest
 
 import penstock_case as pc
@@ -142,11 +143,30 @@ class BadInputTest(pc.PenstockCase):
 
   def test_job_file_that_is_none(self):
     before = self.contents()
-    for argument in ("none.yaml", "."):
+    for argument, why in (("none.yaml", "No such file or directory"),
+                          (".", "is a folder, not a file"),
+                          ("/dev/null", "is a pipe or a device")):
       done = self.penstock("run", argument)
       self.assertEqual(done.code, 2, done)
-      self.assertIn(f"{argument}: there is no such job file", done.stderr)
+      self.assertIn(f"job file {argument}: {why}", done.stderr)
     self.assertEqual(self.contents(), before)
+
+  def test_working_directory_that_is_gone(self):
+    gone = self.folder / "gone"
+    gone.mkdir()
+    child = subprocess.Popen(
+        ["sh", "-c", 'rmdir "$PWD"; exec "$0" "$@"', self.binaries / "penstock",
+         "run", self.work / "job.yaml"], cwd=gone, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env=self.environment())
+    self.addCleanup(self._close, child)
+    done = self.finish(child)
+    self.assertEqual(done.code, 2, done)
+    self.assertIn("the working directory does not exist any more", done.stderr)
+    self.assertNothingStays()
+
+  def test_text_that_is_not_utf8(self):
+    self.refused(r'--run-dir: "a\\xff" is not UTF-8',
+                 arguments=("--run-dir", b"a\xff"))
 
   def test_flags(self):
     self.refused("--bogus", arguments=("--bogus",))
@@ -171,6 +191,13 @@ class BadInputTest(pc.PenstockCase):
   def test_folders_above_the_run_directory_go_too(self):
     self.replaced("text.txt", "none.txt")
     self.refused(r"none\.txt", arguments=("--run-dir", "deep/er/run/"))
+
+  def test_run_directory_that_cannot_be_made(self):
+    for path, why in (("text.txt/run", "Not a directory"),
+                      ("/proc/foo", "/proc/foo: No such file or directory"),
+                      ("x" * 300, "File name too long")):
+      with self.subTest(path):
+        self.refused(why, arguments=("--run-dir", path))
 
   def test_plan_that_does_not_fit(self):
     self.refused(r"--set pipeline\.memory_limit: stage 0 needs \d+ bytes",

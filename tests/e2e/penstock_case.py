@@ -109,7 +109,9 @@ class PenstockCase(unittest.TestCase):
   def start(self, program, *arguments, **options):
     """Starts a program in self.work; its streams go to pipes of text."""
     child = subprocess.Popen(
-        [self.binaries / program, *map(str, arguments)], cwd=self.work,
+        [self.binaries / program,
+         *(a if isinstance(a, bytes) else str(a) for a in arguments)],
+        cwd=self.work,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, env=self.environment(), **options)
     self.addCleanup(self._close, child)

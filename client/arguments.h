@@ -1,0 +1,23 @@
+// Checks of the command line that are the same for every verb.
+#ifndef PENSTOCK_CLIENT_ARGUMENTS_H_
+#define PENSTOCK_CLIENT_ARGUMENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace penstock::client {
+
+// Whether `text` is well-formed UTF-8 (RFC 3629), as all text of a message is.
+bool IsUtf8(absl::string_view text);
+
+// `arguments` are those after the program's name. InvalidArgument: one is not
+// UTF-8 (the flag that it belongs to is named), or the verb is one of later
+// versions.
+absl::Status CheckArguments(const std::vector<std::string>& arguments);
+
+}  // namespace penstock::client
+
+#endif  // PENSTOCK_CLIENT_ARGUMENTS_H_
