@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,8 +18,10 @@
 #include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/process/build_info.h"
+#include "common/process/daemon.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
+#include "common/rpc/listen_flags.h"
 #include "common/sync/mutex.h"
 #include "common/time/real_clock.h"
 #include "coordinator/coordinator.h"
@@ -28,10 +29,10 @@
 
 namespace {
 
+using penstock::common::process::kBadConfiguration;
 using penstock::common::process::kBuild;
 using penstock::common::process::kVersion;
 
-constexpr int kBadConfiguration = 2;
 constexpr absl::Duration kStopLimit = absl::Seconds(3);
 // For stages whose `penstock run` has died, until they are killed.
 constexpr absl::Duration kOrphanLimit = absl::Seconds(3);
@@ -131,9 +132,7 @@ int End(std::unique_ptr<penstock::coordinator::Coordinator> coordinator,
 }
 
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "penstock-coordinator: %s\n",
-               std::string(status.message()).c_str());
-  return kBadConfiguration;
+  return penstock::common::process::Refuse("penstock-coordinator", status);
 }
 
 }  // namespace
@@ -186,30 +185,17 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kBadConfiguration;
   }
 
-  process::BlockSignals();
-  penstock::common::log::Configure(
-      {.format = flags.log_format == "json"
-                     ? penstock::common::log::Format::kJson
-                     : penstock::common::log::Format::kText,
-       .minimum = flags.log_level,
-       .process = "coordinator"});
-  if (flags.die_with_parent != 0) {
-    if (const absl::Status status =
-            process::DieWithParent(flags.die_with_parent);
-        !status.ok()) {
-      return Fail(status);
-    }
+  if (const absl::Status begun =
+          process::BeginDaemon({.log_name = "coordinator",
+                                .log_format = flags.log_format,
+                                .log_level = flags.log_level,
+                                .parent = flags.die_with_parent});
+      !begun.ok()) {
+    return Fail(begun);
   }
-  const bool insecure = !flags.insecure_listen.empty();
-  const auto address =
-      rpc::ParseAddress(insecure ? flags.insecure_listen : flags.listen);
+  const auto address = rpc::ParseListen(
+      {.listen = flags.listen, .insecure_listen = flags.insecure_listen});
   if (!address.ok()) return Fail(address.status());
-  if (!insecure && !address->loopback()) {
-    return Fail(absl::InvalidArgumentError(absl::StrCat(
-        "--listen ", flags.listen,
-        " is not on loopback and there is no TLS; --insecure-listen ",
-        flags.listen, " serves it in the clear")));
-  }
   const auto lease = ParseInterval("--lease", flags.lease);
   if (!lease.ok()) return Fail(lease.status());
   const auto heartbeat = ParseInterval("--heartbeat", flags.heartbeat);

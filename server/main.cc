@@ -14,18 +14,20 @@
 #include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/process/build_info.h"
+#include "common/process/daemon.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
+#include "common/rpc/listen_flags.h"
 #include "common/sync/mutex.h"
 #include "server/stage_daemon.h"
 
 namespace {
 
+using penstock::common::process::kBadConfiguration;
 using penstock::common::process::kBuild;
 using penstock::common::process::kVersion;
 using penstock::server::StageDaemon;
 
-constexpr int kBadConfiguration = 2;
 constexpr absl::Duration kStopLimit = absl::Seconds(3);
 
 struct Flags {
@@ -45,9 +47,7 @@ struct Flags {
 };
 
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "penstock-stage: %s\n",
-               std::string(status.message()).c_str());
-  return kBadConfiguration;
+  return penstock::common::process::Refuse("penstock-stage", status);
 }
 
 std::string HostName() {
@@ -118,34 +118,21 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kBadConfiguration;
   }
 
-  process::BlockSignals();
-  if (flags.die_with_parent != 0) {
-    if (const absl::Status status =
-            process::DieWithParent(flags.die_with_parent);
-        !status.ok()) {
-      return Fail(status);
-    }
-  }
   const std::string host = HostName();
   if (flags.name.empty()) flags.name = absl::StrCat(host, "-", flags.device);
-  penstock::common::log::Configure(
-      {.format = flags.log_format == "json"
-                     ? penstock::common::log::Format::kJson
-                     : penstock::common::log::Format::kText,
-       .minimum = flags.log_level,
-       .process = flags.name});
+  if (const absl::Status begun =
+          process::BeginDaemon({.log_name = flags.name,
+                                .log_format = flags.log_format,
+                                .log_level = flags.log_level,
+                                .parent = flags.die_with_parent});
+      !begun.ok()) {
+    return Fail(begun);
+  }
   const auto coordinator = rpc::ParseAddress(flags.coordinator);
   if (!coordinator.ok()) return Fail(coordinator.status());
-  const bool insecure = !flags.insecure_listen.empty();
-  const auto listen =
-      rpc::ParseAddress(insecure ? flags.insecure_listen : flags.listen);
+  const auto listen = rpc::ParseListen(
+      {.listen = flags.listen, .insecure_listen = flags.insecure_listen});
   if (!listen.ok()) return Fail(listen.status());
-  if (!insecure && !listen->loopback()) {
-    return Fail(absl::InvalidArgumentError(absl::StrCat(
-        "--listen ", flags.listen,
-        " is not on loopback and there is no TLS; --insecure-listen ",
-        flags.listen, " serves it in the clear")));
-  }
 
   penstock::v1::BuildInfo build;
   build.set_version(kVersion);

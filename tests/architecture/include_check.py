@@ -17,7 +17,7 @@ ALLOWED = {
     "common/ids": ["common/status", "common/log"],
     "common/time": ["common/sync"],
     "common/digest": ["common/status", "common/log"],
-    "common/process": [],
+    "common/process": ["common/log"],
     "common/rpc": ["common/", "penstock/", "google/"],
     "coordinator/schedule": ["common/status", "common/ids", "common/log"],
     "coordinator/planner": ["common/status", "common/ids", "common/log",

@@ -1,0 +1,103 @@
+#include "common/rpc/bind_check.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::common::rpc {
+namespace {
+
+struct Closer {
+  int fd;
+  ~Closer() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+absl::Status ListenError(const Address& address, int error) {
+  const std::string message =
+      absl::StrCat("cannot listen on ", address.ToString(), ": ",
+                   std::generic_category().message(error));
+  return error == EADDRINUSE ? absl::AlreadyExistsError(message)
+                             : absl::UnavailableError(message);
+}
+
+sockaddr_un UnixName(const Address& address) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, address.path.data(), address.path.size());
+  return name;
+}
+
+// 0, or the error of the call that failed.
+int BindAndListen(int family, const sockaddr* name, socklen_t length) {
+  const Closer socket{::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  if (socket.fd < 0) return errno;
+  const int reuse = 1;  // As gRPC: not refused for connections that have ended.
+  setsockopt(socket.fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
+  if (bind(socket.fd, name, length) != 0) return errno;
+  return listen(socket.fd, 1) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+absl::Status CheckUnixSocketFree(const Address& address) {
+  if (address.kind != AddressKind::kUnix) return absl::OkStatus();
+  struct stat info;
+  if (lstat(address.path.c_str(), &info) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(info.st_mode)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(address.ToString(), ": the file exists and is no socket"));
+  }
+  const sockaddr_un name = UnixName(address);
+  const Closer socket{
+      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  if (socket.fd < 0) return ListenError(address, errno);
+  if (connect(socket.fd, reinterpret_cast<const sockaddr*>(&name),
+              sizeof(name)) != 0 &&
+      errno == ECONNREFUSED) {
+    return absl::OkStatus();
+  }
+  return absl::AlreadyExistsError(absl::StrCat(
+      "address in use: another server answers on ", address.ToString()));
+}
+
+absl::Status TryListen(const Address& address) {
+  if (address.kind == AddressKind::kUnix) {
+    const sockaddr_un name = UnixName(address);
+    const int error = BindAndListen(
+        AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
+    if (error == 0) unlink(address.path.c_str());
+    return error == 0 ? absl::OkStatus() : ListenError(address, error);
+  }
+  const addrinfo hints{.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                       .ai_socktype = SOCK_STREAM};
+  addrinfo* found = nullptr;
+  const int resolved =
+      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(),
+                  &hints, &found);
+  if (resolved != 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", address.ToString(), ": ", gai_strerror(resolved)));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found,
+                                                            freeaddrinfo);
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    const int error =
+        BindAndListen(each->ai_family, each->ai_addr, each->ai_addrlen);
+    if (error != 0) return ListenError(address, error);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock::common::rpc

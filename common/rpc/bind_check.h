@@ -1,0 +1,23 @@
+// Whether a server may listen on an address, and if not why: gRPC tells neither
+// to its caller.
+#ifndef PENSTOCK_COMMON_RPC_BIND_CHECK_H_
+#define PENSTOCK_COMMON_RPC_BIND_CHECK_H_
+
+#include "absl/status/status.h"
+#include "common/rpc/address.h"
+
+namespace penstock::common::rpc {
+
+// AlreadyExists where a living server answers on the Unix socket, or its path
+// is something else than a socket; OK where nobody does, and for TCP. gRPC
+// unlinks the path before it binds, also a living server's: ask first.
+absl::Status CheckUnixSocketFree(const Address& address);
+
+// Binds and listens for a moment: AlreadyExists where the address is in use,
+// Unavailable with the kernel's or the resolver's word for any other cause.
+// Both name the address. A Unix socket's path must not exist.
+absl::Status TryListen(const Address& address);
+
+}  // namespace penstock::common::rpc
+
+#endif  // PENSTOCK_COMMON_RPC_BIND_CHECK_H_
