@@ -7,11 +7,11 @@
 //
 // One lock for all. Events are signalled under it (HostEvent's lock is a leaf),
 // so that when Abort() returns every event of the member is done; callbacks of
-// members are called without it.
+// members are called without it. Membership, Connect and Close are in
+// exchange.cc, messages in delivery.cc, failures and Abort in failures.cc.
 #ifndef PENSTOCK_SERVER_TRANSPORT_INPROCESS_EXCHANGE_H_
 #define PENSTOCK_SERVER_TRANSPORT_INPROCESS_EXCHANGE_H_
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,52 +24,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/sync/mutex.h"
-#include "server/device/host_event.h"
+#include "server/transport/inprocess/channel.h"
 #include "server/transport/inprocess/hub.h"
 #include "server/transport/transport.h"
 
 namespace penstock::server::transport::inprocess {
-
-struct Channel;
-
-// One Send or Receive. Guarded by the exchange's lock after Begin().
-struct Operation {
-  Tag tag;
-  device::Tensor tensor;
-  device::HostEvent* done = nullptr;
-  bool ready = false;   // Its stream has reached it.
-  bool closed = false;  // `done` was signalled.
-};
-
-// One rank's transport. Guarded by the exchange's lock.
-struct Member {
-  std::string name;
-  Failure failure;  // The first, or the cause of Abort.
-  bool goodbye = false;
-  bool gone = false;  // Aborted or destroyed: to its peers, dead.
-  std::function<void(const Failure&)> on_failure;
-  std::vector<Channel*> channels;  // Each once.
-  int callbacks = 0;               // Calls of on_failure under way.
-};
-
-// One end of a channel.
-struct End {
-  Member* member = nullptr;  // Null until the rank has joined, and once gone.
-  std::string name;          // Stays when the member is gone.
-  int capacity = 0;
-  std::deque<std::shared_ptr<Operation>> operations;
-  EdgeStats stats;
-};
-
-struct Channel {
-  Edge edge;
-  End source;
-  End target;
-  bool copying = false;    // The two heads are being copied, without the lock.
-  bool scheduled = false;  // Waits for its delay.
-  bool stalled = false;
-  int64_t delivered = 0;
-};
 
 // Thread-safe.
 class Exchange {

@@ -33,7 +33,7 @@ struct Acceptor::Stranger {
   ListenerNonce nonce;
 };
 
-Acceptor::Acceptor(Fd listener, const AcceptorOptions& options, EventLoop& loop,
+Acceptor::Acceptor(Fd listener, const ListenerOptions& options, EventLoop& loop,
                    const common::ids::RandomSource& random)
     : listener_(std::move(listener)),
       options_(options),
@@ -79,7 +79,7 @@ void Acceptor::Accept() {
       }
       return;
     }
-    if (strangers_.size() >= options_.max_strangers) {
+    if (static_cast<int>(strangers_.size()) >= options_.max_strangers) {
       Note(*strangers_.front(),
            absl::ResourceExhaustedError("too many strangers at once"));
       Drop(strangers_.front().get());

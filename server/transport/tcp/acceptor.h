@@ -15,20 +15,14 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "common/ids/random.h"
 #include "server/transport/tcp/connection.h"
 #include "server/transport/tcp/event_loop.h"
 #include "server/transport/tcp/handshake.h"
+#include "server/transport/tcp/listener_options.h"
 #include "server/transport/tcp/socket.h"
 
 namespace penstock::server::transport::tcp {
-
-struct AcceptorOptions {
-  size_t max_strangers = 64;
-  absl::Duration stranger_timeout = absl::Seconds(2);
-  LivenessOptions liveness;
-};
 
 // Confined to the loop thread, except refused().
 class Acceptor {
@@ -40,7 +34,7 @@ class Acceptor {
     std::function<void()> on_connected;
   };
 
-  Acceptor(Fd listener, const AcceptorOptions& options, EventLoop& loop,
+  Acceptor(Fd listener, const ListenerOptions& options, EventLoop& loop,
            const common::ids::RandomSource& random);
   ~Acceptor();
 
@@ -66,7 +60,7 @@ class Acceptor {
   void Note(const Stranger& stranger, const absl::Status& why);
 
   const Fd listener_;
-  const AcceptorOptions options_;
+  const ListenerOptions options_;
   EventLoop& loop_;
   const common::ids::RandomSource random_;
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -36,23 +35,14 @@ std::string ErrorText(int error) {
   return std::generic_category().message(error);
 }
 
-// An iovec list of at most three parts, empty ones left out.
-struct Parts {
-  iovec list[3];
-  int count = 0;
-  size_t bytes = 0;
-
-  void Add(const void* data, size_t size) {
-    if (size == 0) return;
-    list[count++] = {const_cast<void*>(data), size};
-    bytes += size;
-  }
-};
-
 }  // namespace
 
 Connection::Connection(const EdgeOptions& options, const Deps& deps)
-    : options_(options), deps_(deps), protocol_(MakeProtocol(options.role)) {}
+    : options_(options),
+      deps_(deps),
+      protocol_(MakeProtocol(options.role)),
+      reader_(*protocol_),
+      writer_(*protocol_) {}
 
 std::string Connection::WhoLocked() const {
   return absl::StrCat(ToString(options_.edge), ": peer ", options_.peer, " (",
@@ -112,7 +102,6 @@ void Connection::Begin(const std::shared_ptr<Operation>& operation) {
 bool Connection::Ready(const std::shared_ptr<Operation>& operation,
                        const absl::Status& stream, Words words) {
   News news;
-  bool owes = false;
   {
     MutexLock lock(&mutex_);
     if (operation->closed || state_ == State::kFailed) return false;
@@ -124,28 +113,27 @@ bool Connection::Ready(const std::shared_ptr<Operation>& operation,
     } else {
       operation->ready = true;
       if (state_ == State::kOpen) {
-        news = WriteOrOweLocked(words, kInlineBytes, owes);
+        news = WriteOrOweLocked(words, kInlineBytes);
       }
     }
   }
   Tell(news);
-  return owes;
+  return news.owes;
 }
 
 bool Connection::OnEvents(Words words) {
   News news;
-  bool owes = false;
   {
     MutexLock lock(&mutex_);
     if (state_ != State::kOpen) return false;
     if (const absl::Status read = ReadLocked(kRoundBytes); !read.ok()) {
       news = BreakLocked(read);
     } else {
-      news = WriteOrOweLocked(words, kRoundBytes, owes);
+      news = WriteOrOweLocked(words, kRoundBytes);
     }
   }
   Tell(news);
-  return owes;
+  return news.owes;
 }
 
 void Connection::Flush() {
@@ -226,15 +214,13 @@ std::string Connection::Problem() const {
                                        : ": no answer");
 }
 
-Connection::News Connection::WriteOrOweLocked(Words words, size_t budget,
-                                              bool& owes) {
+Connection::News Connection::WriteOrOweLocked(Words words, size_t budget) {
   const Protocol::Urgency urgency = protocol_->urgency();
-  if (writing_ || urgency == Protocol::Urgency::kNow ||
+  if (writer_.midway() || urgency == Protocol::Urgency::kNow ||
       (words == Words::kAtOnce && urgency == Protocol::Urgency::kMayWait)) {
     return WriteAndSettleLocked(budget);
   }
-  owes = urgency == Protocol::Urgency::kMayWait;
-  return {};
+  return {.owes = urgency == Protocol::Urgency::kMayWait};
 }
 
 Connection::News Connection::WriteAndSettleLocked(size_t budget) {
@@ -251,19 +237,7 @@ Connection::News Connection::WriteAndSettleLocked(size_t budget) {
 
 absl::Status Connection::ReadLocked(size_t budget) {
   while (!protocol_->closed()) {
-    Parts parts;
-    size_t offered = 0;
-    if (in_payload_) {
-      const size_t size = std::min(payload_in_.size(), budget);
-      parts.Add(payload_in_.data(), size);
-      if (size == payload_in_.size()) parts.Add(header_in_.data(), kFrameBytes);
-    } else {
-      parts.Add(header_in_.data() + header_have_, kFrameBytes - header_have_);
-      const absl::Span<std::byte> slot = protocol_->Slot();
-      offered = std::min(slot.size(), budget);
-      parts.Add(slot.data(), offered);
-      if (offered == slot.size()) parts.Add(spare_in_.data(), kFrameBytes);
-    }
+    const ByteParts parts = reader_.Space(budget);
     const ssize_t got = readv(socket_.get(), parts.list, parts.count);
     if (got < 0) {
       if (errno == EINTR) continue;
@@ -272,7 +246,7 @@ absl::Status Connection::ReadLocked(size_t budget) {
           absl::StrCat("the connection broke (", ErrorText(errno), ")"));
     }
     if (got == 0) return LostLocked("closed the connection without goodbye");
-    RETURN_IF_ERROR(ConsumeLocked(static_cast<size_t>(got), offered));
+    RETURN_IF_ERROR(reader_.Came(static_cast<size_t>(got)));
     // A short read has emptied the socket; epoll tells of what comes later.
     if (static_cast<size_t>(got) < parts.bytes) return absl::OkStatus();
     if (static_cast<size_t>(got) >= budget) return absl::OkStatus();
@@ -281,70 +255,14 @@ absl::Status Connection::ReadLocked(size_t budget) {
   return absl::OkStatus();
 }
 
-absl::Status Connection::ConsumeLocked(size_t count, size_t offered) {
-  if (in_payload_) {
-    const size_t size = std::min(count, payload_in_.size());
-    payload_in_.remove_prefix(size);
-    if (!payload_in_.empty()) return absl::OkStatus();
-    in_payload_ = false;
-    protocol_->OnPayload();
-    header_have_ = count - size;
-    if (header_have_ < kFrameBytes) return absl::OkStatus();
-    return OnHeaderLocked(0, 0);
-  }
-  const size_t size = std::min(count, kFrameBytes - header_have_);
-  header_have_ += size;
-  if (header_have_ < kFrameBytes) return absl::OkStatus();
-  return OnHeaderLocked(count - size, offered);
-}
-
-absl::Status Connection::OnHeaderLocked(size_t count, size_t offered) {
-  header_have_ = 0;
-  ASSIGN_OR_RETURN(const Frame frame, DecodeFrame(header_in_));
-  ASSIGN_OR_RETURN(const absl::Span<std::byte> payload,
-                   protocol_->OnFrame(frame));
-  const size_t in_slot = std::min(count, offered);
-  if (frame.type != FrameType::kMessage) {
-    if (in_slot > 0) {
-      return absl::DataLossError("sent bytes after its goodbye");
-    }
-    return TakeSpareLocked(count);
-  }
-  // OnFrame accepts only a payload of exactly the slot's size.
-  payload_in_ = payload.subspan(in_slot);
-  if (!payload_in_.empty()) {
-    in_payload_ = true;
-    return absl::OkStatus();
-  }
-  protocol_->OnPayload();
-  return TakeSpareLocked(count - in_slot);
-}
-
-absl::Status Connection::TakeSpareLocked(size_t count) {
-  std::copy_n(spare_in_.begin(), count, header_in_.begin());
-  header_have_ = count;
-  if (header_have_ < kFrameBytes) return absl::OkStatus();
-  return OnHeaderLocked(0, 0);
-}
-
 absl::Status Connection::WriteLocked(size_t budget) {
   wants_to_write_ = false;
-  while (true) {
-    if (!writing_) {
-      std::optional<Outgoing> next = protocol_->Next();
-      if (!next.has_value()) return absl::OkStatus();
-      out_ = *next;
-      header_written_ = 0;
-      writing_ = true;
-    }
+  while (writer_.Begin()) {
     if (budget == 0) {
       wants_to_write_ = true;
-      return absl::OkStatus();
+      break;
     }
-    Parts parts;
-    parts.Add(out_.header.data() + header_written_,
-              kFrameBytes - header_written_);
-    parts.Add(out_.payload.data(), std::min(out_.payload.size(), budget));
+    ByteParts parts = writer_.Left(budget);
     msghdr message{};
     message.msg_iov = parts.list;
     message.msg_iovlen = parts.count;
@@ -354,28 +272,20 @@ absl::Status Connection::WriteLocked(size_t budget) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) {
         wants_to_write_ = true;
-        return absl::OkStatus();
+        break;
       }
       return LostLocked(
           absl::StrCat("the connection broke (", ErrorText(errno), ")"));
     }
-    size_t left = static_cast<size_t>(sent);
-    const size_t header = std::min(left, kFrameBytes - header_written_);
-    header_written_ += header;
-    left -= header;
-    out_.payload.remove_prefix(left);
-    budget -= std::min(left, budget);
-    if (header_written_ == kFrameBytes && out_.payload.empty()) {
-      writing_ = false;
-      protocol_->OnWritten();
-    }
+    budget -= std::min(writer_.Wrote(static_cast<size_t>(sent)), budget);
   }
+  return absl::OkStatus();
 }
 
 absl::Status Connection::LostLocked(absl::string_view how) const {
   std::string what = absl::StrCat(how, " ", protocol_->Describe());
-  if (in_payload_) {
-    absl::StrAppend(&what, " (", payload_in_.size(), " bytes were missing)");
+  if (const size_t missing = reader_.missing(); missing > 0) {
+    absl::StrAppend(&what, " (", missing, " bytes were missing)");
   }
   return absl::UnavailableError(what);
 }
@@ -388,7 +298,6 @@ Connection::News Connection::BreakLocked(const absl::Status& what) {
     state_ = State::kClosed;
     return {.closed = !std::exchange(told_closed_, true)};
   }
-  broken_ = true;
   state_ = State::kFailed;
   failure_ = absl::Status(what.code(),
                           absl::StrCat(WhoLocked(), ": ", what.message()));

@@ -1,9 +1,9 @@
 // One end of one edge: its operations, its protocol and, once the edge stands,
-// its socket.
+// its socket. How bytes become frames is in frame_reader.h and frame_writer.h.
 //
 // Any thread moves bytes, under the connection's lock and never blocking there:
 // who sends or posts writes at once what it can; who has found the socket ready
-// (the loop thread, or one that waits for an event: epoch.h) does the rest.
+// (the loop thread, or one that waits for an event: mover.h) does the rest.
 //
 // States:    kConnecting --Attach--> kOpen --goodbyes--> kClosed
 //                  |                   |
@@ -18,9 +18,9 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "common/sync/mutex.h"
-#include "server/transport/tcp/frame.h"
+#include "server/transport/tcp/frame_reader.h"
+#include "server/transport/tcp/frame_writer.h"
 #include "server/transport/tcp/protocol.h"
 #include "server/transport/tcp/socket.h"
 #include "server/transport/transport.h"
@@ -89,25 +89,17 @@ class Connection {
   struct News {
     absl::Status failure;
     bool closed = false;
+    bool owes = false;  // The peer word: what Ready() and OnEvents() return.
   };
   void Tell(const News& news);
   // Writes what the socket takes, within a bound, or leaves it if it may wait.
-  News WriteOrOweLocked(Words words, size_t budget, bool& owes)
+  News WriteOrOweLocked(Words words, size_t budget)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes what the socket takes, within a bound, and updates everything.
   News WriteAndSettleLocked(size_t budget)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ReadLocked(size_t budget) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WriteLocked(size_t budget) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `count` bytes have come; `offered` of the slot were offered to them.
-  absl::Status ConsumeLocked(size_t count, size_t offered)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // header_in_ is complete; `count` bytes came behind it.
-  absl::Status OnHeaderLocked(size_t count, size_t offered)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `count` bytes in spare_in_ are the start of the next header.
-  absl::Status TakeSpareLocked(size_t count)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   News BreakLocked(const absl::Status& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LostLocked(absl::string_view how) const
@@ -126,24 +118,13 @@ class Connection {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Status problem_ ABSL_GUARDED_BY(mutex_);
   bool standing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_closed_ ABSL_GUARDED_BY(mutex_) = false;
   Fd socket_ ABSL_GUARDED_BY(mutex_);
   std::string address_ ABSL_GUARDED_BY(mutex_);
   const std::unique_ptr<Protocol> protocol_ ABSL_PT_GUARDED_BY(mutex_);
 
-  // Reading: a header, or the rest of a payload. What is read behind them in
-  // the same call goes to the slot and to spare_in_.
-  FrameBytes header_in_ ABSL_GUARDED_BY(mutex_);
-  size_t header_have_ ABSL_GUARDED_BY(mutex_) = 0;
-  FrameBytes spare_in_ ABSL_GUARDED_BY(mutex_);
-  bool in_payload_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Span<std::byte> payload_in_ ABSL_GUARDED_BY(mutex_);
-
-  // Writing: what is left of a header and its payload.
-  Outgoing out_ ABSL_GUARDED_BY(mutex_);
-  size_t header_written_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  FrameReader reader_ ABSL_GUARDED_BY(mutex_);
+  FrameWriter writer_ ABSL_GUARDED_BY(mutex_);
   bool wants_to_write_ ABSL_GUARDED_BY(mutex_) = false;
 
   uint32_t interest_ ABSL_GUARDED_BY(mutex_) = 0;  // As epoll knows it.

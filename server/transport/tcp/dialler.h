@@ -15,7 +15,7 @@
 #include "server/transport/tcp/connection.h"
 #include "server/transport/tcp/event_loop.h"
 #include "server/transport/tcp/handshake.h"
-#include "server/transport/tcp/socket.h"
+#include "server/transport/tcp/listener_options.h"
 
 namespace penstock::server::transport::tcp {
 

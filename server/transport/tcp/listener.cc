@@ -98,26 +98,17 @@ class ListenerOnLoop final : public Listener {
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(
     const ListenerOptions& options, const common::time::Clock& clock,
     const common::ids::RandomSource& random) {
-  const LivenessOptions liveness{.probe_after = options.probe_after,
-                                 .probe_interval = options.probe_interval,
-                                 .probes = options.probes,
-                                 .unacknowledged = options.unacknowledged};
   ASSIGN_OR_RETURN(const SocketAddress wanted, ParseAddress(options.address));
   ASSIGN_OR_RETURN(Fd socket, Listen(wanted));
   ASSIGN_OR_RETURN(const SocketAddress bound, LocalAddress(socket));
   ASSIGN_OR_RETURN(std::unique_ptr<EventLoop> loop, EventLoop::Create());
-  auto acceptor = std::make_unique<Acceptor>(
-      std::move(socket),
-      AcceptorOptions{
-          .max_strangers = static_cast<size_t>(options.max_strangers),
-          .stranger_timeout = options.stranger_timeout,
-          .liveness = liveness},
-      *loop, random);
+  auto acceptor =
+      std::make_unique<Acceptor>(std::move(socket), options, *loop, random);
   absl::Status started;
   loop->RunAndWait([&started, &acceptor] { started = acceptor->Start(); });
   RETURN_IF_ERROR(started);
   return std::make_unique<ListenerOnLoop>(ToString(bound), clock, random,
-                                          liveness, std::move(loop),
+                                          options.liveness, std::move(loop),
                                           std::move(acceptor));
 }
 

@@ -12,31 +12,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "common/ids/random.h"
 #include "common/time/clock.h"
+#include "server/transport/tcp/listener_options.h"
 #include "server/transport/transport.h"
 
 namespace penstock::server::transport::tcp {
-
-struct ListenerOptions {
-  // The numeric address of an interface; the kernel chooses port 0.
-  std::string address = "127.0.0.1:0";
-
-  // Connections that have not yet proved a secret: how many are kept, and for
-  // how long.
-  int max_strangers = 64;
-  absl::Duration stranger_timeout = absl::Seconds(2);
-
-  // TCP keepalive: idle connections are probed after `probe_after`, then every
-  // `probe_interval`; `probes` unanswered ones mean that the peer is gone.
-  absl::Duration probe_after = absl::Seconds(5);
-  absl::Duration probe_interval = absl::Seconds(2);
-  int probes = 5;
-  // TCP_USER_TIMEOUT: for so long bytes may stay unacknowledged, or the window
-  // of a stopped peer closed.
-  absl::Duration unacknowledged = absl::Seconds(15);
-};
 
 // Thread-safe.
 class Listener {

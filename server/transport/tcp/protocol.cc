@@ -113,6 +113,10 @@ absl::StatusOr<absl::Span<std::byte>> SourceProtocol::OnFrame(
   return absl::Span<std::byte>();
 }
 
+void SourceProtocol::OnPayload() {
+  CHECK(false) << "a source receives no payload";
+}
+
 std::string SourceProtocol::Describe() const {
   if (started_ > written_ && operations_.size() > written_ - received_) {
     return absl::StrCat("in the middle of sending ",

@@ -56,18 +56,18 @@ class Protocol {
   // OnWritten(), or FailAll().
   virtual std::optional<Outgoing> Next() = 0;
   // The frame of the last Next() has been written whole.
-  virtual void OnWritten() {}
+  virtual void OnWritten() = 0;
 
   // Where the payload of the next message will go: a reader may put what
   // follows the header there before it has seen the header.
-  virtual absl::Span<std::byte> Slot() const { return {}; }
+  virtual absl::Span<std::byte> Slot() const = 0;
   // A frame has come. Returns where its payload goes (empty: it has none, then
   // OnPayload is not called unless the frame is a message). Errors end the
   // edge: DataLoss for what no correct peer sends, Internal for the wrong
   // message, Unavailable for a goodbye at the wrong time.
   virtual absl::StatusOr<absl::Span<std::byte>> OnFrame(const Frame& frame) = 0;
   // The payload of the message has been received whole.
-  virtual void OnPayload() {}
+  virtual void OnPayload() = 0;
 
   // How much the peer needs the frame that Next() would give: one word of what
   // was received can cover several messages.
@@ -105,7 +105,10 @@ class SourceProtocol final : public Protocol {
  public:
   std::optional<Outgoing> Next() override;
   void OnWritten() override;
+  // A source receives no payload: no slot, and OnPayload is never called.
+  absl::Span<std::byte> Slot() const override { return {}; }
   absl::StatusOr<absl::Span<std::byte>> OnFrame(const Frame& frame) override;
+  void OnPayload() override;
   Urgency urgency() const override { return Urgency::kNow; }
   std::string Describe() const override;
 

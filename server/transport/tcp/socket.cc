@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/status/status_macros.h"
+#include "server/transport/tcp/listener_options.h"
 
 namespace penstock::server::transport::tcp {
 namespace {
@@ -21,9 +22,25 @@ const sockaddr* AsSockaddr(const SocketAddress& address) {
   return reinterpret_cast<const sockaddr*>(&address.storage);
 }
 
-absl::Status SetOption(const Fd& socket, int level, int name, int value) {
-  if (setsockopt(socket.get(), level, name, &value, sizeof(value)) != 0) {
-    return SocketError(absl::StrCat("setsockopt ", level, "/", name), errno);
+struct Option {
+  int level;
+  int number;
+  absl::string_view name;
+};
+constexpr Option kReuseAddress{SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR"};
+constexpr Option kKeepAlive{SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE"};
+constexpr Option kNoDelay{IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY"};
+constexpr Option kKeepIdle{IPPROTO_TCP, TCP_KEEPIDLE, "TCP_KEEPIDLE"};
+constexpr Option kKeepInterval{IPPROTO_TCP, TCP_KEEPINTVL, "TCP_KEEPINTVL"};
+constexpr Option kKeepCount{IPPROTO_TCP, TCP_KEEPCNT, "TCP_KEEPCNT"};
+constexpr Option kUserTimeout{IPPROTO_TCP, TCP_USER_TIMEOUT,
+                              "TCP_USER_TIMEOUT"};
+
+absl::Status SetOption(const Fd& socket, const Option& option, int value) {
+  if (setsockopt(socket.get(), option.level, option.number, &value,
+                 sizeof(value)) != 0) {
+    return SocketError(absl::StrCat("setsockopt ", option.name, " ", value),
+                       errno);
   }
   return absl::OkStatus();
 }
@@ -101,7 +118,7 @@ std::string ToString(const SocketAddress& address) {
 absl::StatusOr<Fd> Listen(const SocketAddress& address) {
   ASSIGN_OR_RETURN(Fd fd, NewSocket(address));
   // Only against TIME_WAIT: two listeners of one port still exclude each other.
-  RETURN_IF_ERROR(SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1));
+  RETURN_IF_ERROR(SetOption(fd, kReuseAddress, 1));
   if (bind(fd.get(), AsSockaddr(address), address.length) != 0 ||
       listen(fd.get(), SOMAXCONN) != 0) {
     return SocketError(absl::StrCat("listen on ", ToString(address)), errno);
@@ -151,15 +168,14 @@ absl::Status SetDataOptions(const Fd& socket, const LivenessOptions& liveness) {
   const auto seconds = [](absl::Duration duration) {
     return static_cast<int>(absl::ToInt64Seconds(duration));
   };
-  RETURN_IF_ERROR(SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1));
-  RETURN_IF_ERROR(SetOption(socket, SOL_SOCKET, SO_KEEPALIVE, 1));
-  RETURN_IF_ERROR(SetOption(socket, IPPROTO_TCP, TCP_KEEPIDLE,
-                            seconds(liveness.probe_after)));
-  RETURN_IF_ERROR(SetOption(socket, IPPROTO_TCP, TCP_KEEPINTVL,
-                            seconds(liveness.probe_interval)));
-  RETURN_IF_ERROR(SetOption(socket, IPPROTO_TCP, TCP_KEEPCNT, liveness.probes));
+  RETURN_IF_ERROR(SetOption(socket, kNoDelay, 1));
+  RETURN_IF_ERROR(SetOption(socket, kKeepAlive, 1));
+  RETURN_IF_ERROR(SetOption(socket, kKeepIdle, seconds(liveness.probe_after)));
+  RETURN_IF_ERROR(
+      SetOption(socket, kKeepInterval, seconds(liveness.probe_interval)));
+  RETURN_IF_ERROR(SetOption(socket, kKeepCount, liveness.probes));
   return SetOption(
-      socket, IPPROTO_TCP, TCP_USER_TIMEOUT,
+      socket, kUserTimeout,
       static_cast<int>(absl::ToInt64Milliseconds(liveness.unacknowledged)));
 }
 

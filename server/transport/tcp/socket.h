@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 
 namespace penstock::server::transport::tcp {
 
@@ -54,17 +53,8 @@ std::string PeerAddress(const Fd& socket);  // "?" when it is gone.
 absl::StatusOr<Fd> StartConnect(const SocketAddress& address);
 absl::Status ConnectResult(const Fd& socket);
 
-// How a data connection notices a peer's machine that is gone.
-struct LivenessOptions {
-  // Idle connections are probed after this, then every `probe_interval`.
-  absl::Duration probe_after = absl::Seconds(5);
-  absl::Duration probe_interval = absl::Seconds(2);
-  int probes = 5;
-  // TCP_USER_TIMEOUT: bytes may stay unacknowledged, or the peer's window
-  // closed, for this long.
-  absl::Duration unacknowledged = absl::Seconds(15);
-};
-// TCP_NODELAY and the above.
+struct LivenessOptions;  // listener_options.h
+// Those, and TCP_NODELAY.
 absl::Status SetDataOptions(const Fd& socket, const LivenessOptions& liveness);
 
 // "Connection reset by peer" as a status: Unavailable.

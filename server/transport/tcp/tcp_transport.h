@@ -14,6 +14,7 @@
 #include "server/transport/tcp/dialler.h"
 #include "server/transport/tcp/epoch.h"
 #include "server/transport/tcp/event_loop.h"
+#include "server/transport/tcp/listener_options.h"
 #include "server/transport/transport.h"
 
 namespace penstock::server::transport::tcp {

@@ -214,7 +214,8 @@ TEST(DeadPeerTest, AStoppedPeerStaysPendingAndAbortFrees) {
 }
 
 TEST(DeadPeerTest, AWindowThatStaysClosedFailsAtTheUserTimeout) {
-  Pair pair("receive", kLarge, {.unacknowledged = absl::Milliseconds(400)});
+  Pair pair("receive", kLarge,
+            {.liveness = {.unacknowledged = absl::Milliseconds(400)}});
   Message sent = pair.NewMessage(kLarge);
   pair.child.AwaitStopped();
   pair.Send(sent);
