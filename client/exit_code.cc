@@ -48,9 +48,8 @@ ExitCode ExitCodeOf(const v1::Job& job) {
     }
     case v1::Job::STATE_REASON_INVALID_SPEC:
     case v1::Job::STATE_REASON_INPUT_NOT_VISIBLE:
-      return kUsage;
     case v1::Job::STATE_REASON_OUT_OF_MEMORY:
-      // Before anything ran it is the plan that does not fit.
+      // Before anything ran it is what was asked for; later what became of it.
       return job.has_start_time() ? kJobFailed : kUsage;
     case v1::Job::STATE_REASON_TIME_LIMIT:
       return kTimeout;

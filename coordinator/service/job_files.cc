@@ -5,35 +5,20 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/status/error_details.h"
+#include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::coordinator::service {
 namespace {
 
-absl::Status FileError(absl::string_view what, const std::string& path,
-                       int error) {
-  const std::string message =
-      absl::StrCat(what, " ", path, ": ", std::strerror(error));
-  switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-      return absl::ResourceExhaustedError(message);
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(message);
-    case ENOENT:
-      return absl::NotFoundError(message);
-    default:
-      return absl::UnavailableError(message);
-  }
-}
+using common::status::FileError;
 
 absl::Status WriteAll(int fd, const std::string& contents,
                       const std::string& path) {
@@ -42,10 +27,48 @@ absl::Status WriteAll(int fd, const std::string& contents,
     const ssize_t n =
         write(fd, contents.data() + written, contents.size() - written);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return FileError("writing", path, errno);
+    if (n < 0) return FileError(errno, absl::StrCat("writing ", path));
     written += static_cast<size_t>(n);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int> Open(const std::string& path, int flags) {
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+  if (fd < 0) return FileError(errno, absl::StrCat("opening ", path));
+  return fd;
+}
+
+absl::Status Close(int fd, const std::string& path) {
+  if (close(fd) == 0) return absl::OkStatus();
+  return FileError(errno, absl::StrCat("closing ", path));
+}
+
+// All of `contents` or nothing: the lines before stay whole.
+absl::Status Append(const std::string& path, const std::string& contents) {
+  ASSIGN_OR_RETURN(const int fd, Open(path, O_APPEND));
+  const off_t size = lseek(fd, 0, SEEK_END);
+  absl::Status status = WriteAll(fd, contents, path);
+  if (!status.ok() && size >= 0 && ftruncate(fd, size) != 0) {
+    status = common::status::Annotate(
+        status, "the last line is torn and could not be taken back");
+  }
+  status.Update(Close(fd, path));
+  return status;
+}
+
+absl::Status Replace(const std::string& path, const std::string& contents) {
+  const std::string temporary = path + ".tmp";
+  ASSIGN_OR_RETURN(const int fd, Open(temporary, O_TRUNC));
+  absl::Status status = WriteAll(fd, contents, temporary);
+  status.Update(Close(fd, temporary));
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
+    status = FileError(errno, absl::StrCat("renaming to ", path));
+  }
+  // What it holds of a full disk is wanted for better things.
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
 }
 
 }  // namespace
@@ -55,23 +78,15 @@ absl::Status WriteNow(const dispatch::WriteJobFile& write) {
   const fs::path path = fs::path(write.directory) / write.name;
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  if (error) return FileError("making", path.parent_path(), error.value());
+  if (error) {
+    return FileError(error.value(),
+                     absl::StrCat("making ", path.parent_path().string()));
+  }
 
-  const bool append = write.mode == dispatch::WriteJobFile::Mode::kAppend;
-  const std::string target = append ? path : fs::path(path.string() + ".tmp");
-  const int fd = open(
-      target.c_str(),
-      O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0644);
-  if (fd < 0) return FileError("opening", target, errno);
-  absl::Status status = WriteAll(fd, write.contents, target);
-  if (close(fd) != 0 && status.ok()) {
-    status = FileError("closing", target, errno);
+  if (write.mode == dispatch::WriteJobFile::Mode::kAppend) {
+    return Append(path, write.contents);
   }
-  RETURN_IF_ERROR(status);
-  if (!append && rename(target.c_str(), path.c_str()) != 0) {
-    return FileError("renaming to", path, errno);
-  }
-  return absl::OkStatus();
+  return Replace(path, write.contents);
 }
 
 JobFiles::JobFiles(

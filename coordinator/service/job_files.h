@@ -11,8 +11,8 @@
 
 namespace penstock::coordinator::service {
 
-// Carries out one write. Errors name the path: ResourceExhausted when the disk
-// is full, PermissionDenied, NotFound, Unavailable.
+// Carries out one write, whole or not at all. Errors name the path and have the
+// reason that the job fails with (common/status/file_error.h).
 absl::Status WriteNow(const dispatch::WriteJobFile& write);
 
 // Thread-safe. Writes of one JobFiles happen in the order of Post().

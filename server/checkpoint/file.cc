@@ -10,13 +10,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/status/error_details.h"
+#include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::server::checkpoint {
 namespace {
 
 absl::Status Errno(absl::string_view verb, const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat(verb, " ", path));
+  return common::status::FileError(errno, absl::StrCat(verb, " ", path));
 }
 
 std::string FolderOf(const std::string& path) {
@@ -88,8 +90,10 @@ absl::Status File::ReadAt(int64_t offset, absl::Span<std::byte> bytes) const {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return Errno("read", path_);
     if (count == 0) {
-      return absl::DataLossError(
-          absl::StrCat("read ", path_, ": ends at byte ", offset));
+      return common::status::WithReason(
+          absl::DataLossError(
+              absl::StrCat("read ", path_, ": ends at byte ", offset)),
+          "INPUT_NOT_VISIBLE");
     }
     bytes.remove_prefix(count);
     offset += count;
@@ -125,10 +129,12 @@ absl::Status RenameDurably(const std::string& from, const std::string& to) {
 absl::Status WriteTextFile(const WriteTextArgs& args) {
   const std::string temporary = args.path + args.temporary_suffix;
   ASSIGN_OR_RETURN(File file, File::Create(temporary));
-  RETURN_IF_ERROR(file.Write(absl::MakeConstSpan(
-      reinterpret_cast<const std::byte*>(args.text.data()), args.text.size())));
-  RETURN_IF_ERROR(file.SyncAndClose());
-  return RenameDurably(temporary, args.path);
+  absl::Status status = file.Write(absl::MakeConstSpan(
+      reinterpret_cast<const std::byte*>(args.text.data()), args.text.size()));
+  if (status.ok()) status = file.SyncAndClose();
+  if (status.ok()) return RenameDurably(temporary, args.path);
+  unlink(temporary.c_str());
+  return status;
 }
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path,

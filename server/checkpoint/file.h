@@ -1,5 +1,5 @@
 // A file descriptor with an owner, and the few calls on it that this folder
-// needs. Errors carry the path and errno's code and text.
+// needs. Errors of the system are common/status/file_error.h's, with the path.
 #ifndef PENSTOCK_SERVER_CHECKPOINT_FILE_H_
 #define PENSTOCK_SERVER_CHECKPOINT_FILE_H_
 
@@ -53,6 +53,7 @@ class File {
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 
 // Writes `text` to `path` through `path` + `temporary_suffix`: fsync, rename.
+// On an error the temporary file is gone.
 struct WriteTextArgs {
   std::string path;
   absl::string_view text;

@@ -6,6 +6,7 @@
 #include "common/digest/sha256.h"
 #include "common/log/log.h"
 #include "common/status/error_details.h"
+#include "common/status/key_path.h"
 #include "common/status/status_macros.h"
 #include "server/data/open_source.h"
 
@@ -57,7 +58,8 @@ absl::StatusOr<OpenedSource> OpenKey(absl::string_view key,
                                      const SourceOptions& options) {
   auto opened = OpenSource(options);
   if (opened.ok()) return opened;
-  return common::status::Annotate(opened.status(), key);
+  return common::status::WithKeyPath(
+      common::status::Annotate(opened.status(), key), key);
 }
 
 // How many of `sequences` are for validation: the exact floor(share * n).
@@ -67,10 +69,13 @@ absl::StatusOr<int64_t> HeldOut(int64_t sequences, int64_t millionths) {
                                              millionths / kMillion);
   if (millionths < 0 || millionths >= kMillion || held_out < 1 ||
       held_out >= sequences) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data.validation: a share of ", static_cast<double>(millionths) / 1e6,
-        " of ", sequences, sequences == 1 ? " sequence" : " sequences",
-        " leaves none for ", held_out < 1 ? "validation" : "training"));
+    return common::status::WithKeyPath(
+        absl::InvalidArgumentError(absl::StrCat(
+            "data.validation: a share of ",
+            static_cast<double>(millionths) / 1e6, " of ", sequences,
+            sequences == 1 ? " sequence" : " sequences", " leaves none for ",
+            held_out < 1 ? "validation" : "training")),
+        "data.validation");
   }
   return held_out;
 }

@@ -55,10 +55,11 @@ class Dataset {
   };
 
   // Reads all files once. InvalidArgument with the key (data.train,
-  // data.validation), the file and where it is a line's fault the line: what
-  // OpenInput, FlatTokenStream and JsonLines refuse, a sequence length other
-  // than the token lines' or more than the context, fewer tokens than one
-  // sequence needs, a share that leaves no validation or no training sequence.
+  // data.validation; also as common/status/key_path.h), the file and where it
+  // is a line's fault the line: what OpenInput, FlatTokenStream and JsonLines
+  // refuse, a sequence length other than the token lines' or more than the
+  // context, fewer tokens than one sequence needs, a share that leaves no
+  // validation or no training sequence.
   static absl::StatusOr<std::unique_ptr<Dataset>> Open(const Options& options);
 
   int64_t sequence_length() const { return train_->sequence_length(); }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status/error_details.h"
+#include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::server::data {
@@ -27,12 +28,14 @@ absl::Status NotVisible(const std::string& path, absl::string_view why) {
       "INPUT_NOT_VISIBLE");
 }
 
-absl::Status Changed(const std::string& path, absl::string_view how) {
-  return absl::DataLossError(absl::StrCat(
-      path, ": ", how, "; data files must stay as they are during a job"));
-}
-
 }  // namespace
+
+absl::Status FileChanged(absl::string_view path, absl::string_view how) {
+  return common::status::WithReason(
+      absl::DataLossError(absl::StrCat(
+          path, ": ", how, "; data files must stay as they are during a job")),
+      "INPUT_NOT_VISIBLE");
+}
 
 absl::StatusOr<File::Opened> File::OpenPath(const std::string& path) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
@@ -83,7 +86,7 @@ absl::Status File::Read(int64_t offset, absl::Span<std::byte> out) const {
   ASSIGN_OR_RETURN(const Opened opened, OpenPath(path_));
   absl::Cleanup close_fd = [fd = opened.fd] { close(fd); };
   if (opened.identity != identity_) {
-    return Changed(path_, "was changed or replaced since the job read it");
+    return FileChanged(path_, "was changed or replaced since the job read it");
   }
   return ReadFrom(opened.fd, offset, out);
 }
@@ -94,12 +97,12 @@ absl::Status File::ReadFrom(int fd, int64_t offset,
     const ssize_t got = pread(fd, out.data(), out.size(), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      return absl::DataLossError(absl::StrCat(
-          path_, ": read at byte ", offset, " failed: ", std::strerror(errno)));
+      return common::status::FileError(
+          errno, absl::StrCat(path_, ": read at byte ", offset, " failed"));
     }
     if (got == 0) {
-      return Changed(path_, absl::StrCat("ends at byte ", offset, " but had ",
-                                         bytes(), " bytes"));
+      return FileChanged(path_, absl::StrCat("ends at byte ", offset,
+                                             " but had ", bytes(), " bytes"));
     }
     out.remove_prefix(got);
     offset += got;

@@ -22,6 +22,10 @@ namespace penstock::server::data {
 // for sets of so many files that descriptors would run out.
 enum class Descriptor { kKept, kEachRead };
 
+// DataLoss, reason INPUT_NOT_VISIBLE: the file is no longer the one that was
+// opened; `how` says what is different.
+absl::Status FileChanged(absl::string_view path, absl::string_view how);
+
 // A regular file as it was when it was opened. Thread-safe.
 class File {
  public:
@@ -38,7 +42,8 @@ class File {
   int64_t bytes() const { return identity_.bytes; }
 
   // Fills `out` from `offset` on. REQUIRES: the range lies within bytes().
-  // DataLoss when the file is no longer the one that was opened.
+  // FileChanged() when the file is no longer the one that was opened;
+  // common/status/file_error.h when it cannot be read.
   absl::Status Read(int64_t offset, absl::Span<std::byte> out) const;
 
   // Hands the whole file to `visit` in order, in pieces of 1 MiB (the last

@@ -184,10 +184,9 @@ absl::Status JsonLines::Read(int64_t index, JsonLine& out) const {
                  static_cast<int64_t>(out.text->size()) + 1 ==
                      text_starts_[index + 1] - text_starts_[index]);
   if (same) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      file.path(), ": the line at byte ", record.offset,
-      " was changed since the job read it; data files must stay as they are "
-      "during a job"));
+  return FileChanged(file.path(),
+                     absl::StrCat("the line at byte ", record.offset,
+                                  " was changed since the job read it"));
 }
 
 }  // namespace penstock::server::data

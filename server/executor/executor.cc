@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::server::executor {
@@ -170,7 +171,7 @@ void Executor::Engine() {
     // What a failed transport did to the stream is not the cause.
     const transport::Failure cause = transport_->failure();
     if (cause.status.ok()) {
-      Fail(status, "INTERNAL", std::nullopt);
+      Fail(status, common::status::Reason(status), std::nullopt);
     } else {
       Fail(cause.status, "EDGE_BROKEN", cause.edge);
     }

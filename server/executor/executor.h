@@ -131,7 +131,8 @@ class Executor {
   absl::Status Run(const Program& program);
   absl::Status Run(const v1::End& end);
   absl::StatusOr<v1::ReleaseStep> AwaitRelease();
-  // Stops with `failure` and reports it, unless stopped before.
+  // Stops with `failure` and reports it, unless stopped before. `reason` may be
+  // empty: the code says enough.
   void Fail(const absl::Status& failure, absl::string_view reason,
             const std::optional<transport::Edge>& edge);
   std::string WaitsFor(const HeadCommand& head) const;

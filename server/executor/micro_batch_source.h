@@ -21,7 +21,7 @@ class MicroBatchSource {
   // Fills `ids` and `labels`, both (sequences, sequence_length) or empty where
   // they are not wanted (a rank with the head alone wants no ids). Labels are
   // aligned with the positions, device::kIgnoredLabel where none is given. May
-  // read a file; errors end the epoch.
+  // read a file; errors end the epoch, and their reason becomes the job's.
   virtual absl::Status Read(Split split, int64_t first, absl::Span<int32_t> ids,
                             absl::Span<int32_t> labels) = 0;
 };

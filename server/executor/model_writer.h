@@ -24,7 +24,8 @@ class ModelWriter {
   };
   // Writes the owned parameters' current values to
   // end.model_directory() / end.shard_file(); durable on return. `stream` is
-  // the one that the parameters are used on. Blocks.
+  // the one that the parameters are used on. Blocks. An error's reason becomes
+  // the job's (DISK_FULL).
   virtual absl::StatusOr<Shard> Write(const v1::End& end,
                                       const model::ParameterStore& parameters,
                                       device::Stream& stream) = 0;

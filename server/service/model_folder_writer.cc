@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 #include "server/checkpoint/file.h"
 #include "server/checkpoint/model_index.h"
@@ -23,8 +25,8 @@ absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot make ", folder.string(), ": ", error.message()));
+    return common::status::FileError(error.value(),
+                                     absl::StrCat("make ", folder.string()));
   }
   checkpoint::SafetensorsWriter::Options options;
   options.path = (folder / end.shard_file()).string();
@@ -41,6 +43,11 @@ absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
     shard.bytes += spec.shape.elements() * sizeof(float);
     options.tensors.push_back({.name = spec.name, .shape = std::move(shape)});
   }
+  // A shard that was not finished must not keep a full disk full.
+  absl::Cleanup remove_unfinished = [&options] {
+    std::error_code ignored;
+    fs::remove(options.path + options.temporary_suffix, ignored);
+  };
   ASSIGN_OR_RETURN(checkpoint::SafetensorsWriter writer,
                    checkpoint::SafetensorsWriter::Create(options));
   RETURN_IF_ERROR(parameters.ReadWeights(
@@ -51,6 +58,7 @@ absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
       },
       absl::InfiniteFuture()));
   RETURN_IF_ERROR(writer.Close());
+  std::move(remove_unfinished).Cancel();
   if (has_embedding) {
     RETURN_IF_ERROR(checkpoint::WriteTextFile(
         {.path = (folder / std::string(checkpoint::kConfigFile)).string(),

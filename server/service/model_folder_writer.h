@@ -17,7 +17,8 @@ class ModelFolderWriter final : public executor::ModelWriter {
       : config_(config), epoch_(epoch) {}
 
   // The rank that owns the token embedding also writes config.json. Errors of
-  // the file system carry the path.
+  // the file system are common/status/file_error.h's, with the path; of the
+  // files that they end nothing is left.
   absl::StatusOr<Shard> Write(const v1::End& end,
                               const model::ParameterStore& parameters,
                               device::Stream& stream) override;

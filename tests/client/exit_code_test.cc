@@ -80,11 +80,16 @@ TEST(ExitCodeTest, EveryEndOfAJobHasItsDocumentedExitCode) {
   EXPECT_EQ(ExitCodeOf(job), 1);
   job.clear_start_time();
   job.clear_cause();
-  // Memory that ran out while training is no plan that does not fit.
   job.set_reason(v1::Job::STATE_REASON_OUT_OF_MEMORY);
   EXPECT_EQ(ExitCodeOf(job), 2);
+  // What went wrong while it ran is no fault of the request: memory that ran
+  // out, data that were changed.
   job.mutable_start_time();
-  EXPECT_EQ(ExitCodeOf(job), 1);
+  for (const auto reason : {v1::Job::STATE_REASON_OUT_OF_MEMORY,
+                            v1::Job::STATE_REASON_INPUT_NOT_VISIBLE}) {
+    job.set_reason(reason);
+    EXPECT_EQ(ExitCodeOf(job), 1) << v1::Job::StateReason_Name(reason);
+  }
 }
 
 }  // namespace

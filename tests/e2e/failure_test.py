@@ -188,7 +188,7 @@ class FailureTest(pc.PenstockCase):
       if pid != child.pid:
         self.assertNotEqual(os.getpgid(pid), os.getpgid(child.pid))
 
-  def test_result_file_that_cannot_be_written_is_named_and_ends_with_70(self):
+  def test_result_file_that_cannot_be_written_is_named_and_ends_with_1(self):
     child = self.start_running()
     metrics = self.work / "run/metrics.jsonl"
 
@@ -203,12 +203,13 @@ class FailureTest(pc.PenstockCase):
     since = time.monotonic()
     pc.wait_until(replaced, "a folder stands where metrics.jsonl was")
     done = self.end_within_limit(child, since)
-    self.assertEqual(done.code, 70, done)
-    self.assertRegex(done.stderr, r"(?m)^penstock: job \S+ failed: INTERNAL: "
+    self.assertEqual(done.code, 1, done)
+    self.assertRegex(done.stderr,
+                     r"(?m)^penstock: job \S+ failed: INPUT_NOT_VISIBLE: "
                      rf".*{metrics}: Is a directory")
     summary = self.summary()
     self.assertEqual((summary["state"], summary["reason"]),
-                     ("FAILED", "INTERNAL"))
+                     ("FAILED", "INPUT_NOT_VISIBLE"))
 
   def test_diverging_job_fails_with_its_results(self):
     self.write_job()

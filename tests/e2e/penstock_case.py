@@ -108,10 +108,12 @@ class PenstockCase(unittest.TestCase):
 
   def start(self, program, *arguments, **options):
     """Starts a program in self.work; its streams go to pipes of text."""
+    return self.start_command([self.binaries / program, *arguments], **options)
+
+  def start_command(self, command, **options):
+    """As start(), for a command that is none of ours."""
     child = subprocess.Popen(
-        [self.binaries / program,
-         *(a if isinstance(a, bytes) else str(a) for a in arguments)],
-        cwd=self.work,
+        [a if isinstance(a, bytes) else str(a) for a in command], cwd=self.work,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, env=self.environment(), **options)
     self.addCleanup(self._close, child)

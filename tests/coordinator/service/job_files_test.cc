@@ -1,11 +1,15 @@
 #include "coordinator/service/job_files.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "common/status/error_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/temp_dir.h"
@@ -56,7 +60,7 @@ TEST(JobFilesTest, FailureNamesThePath) {
       WriteNow({.directory = (fs::path(dir.path()) / "file").string(),
                 .name = "job.yaml",
                 .contents = ""});
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound,
                                HasSubstr("/file: Not a directory")));
 }
 
@@ -66,6 +70,55 @@ TEST(JobFilesTest, FullDiskIsResourceExhausted) {
                                         .contents = "more than nothing",
                                         .mode = Mode::kAppend});
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(common::status::Reason(status), "DISK_FULL");
+}
+
+// While it lives, no file of this process grows beyond `bytes`.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_;
+};
+
+TEST(JobFilesTest, ALineThatDoesNotFitLeavesTheLinesBeforeWhole) {
+  tests::fakes::TempDir dir;
+  dispatch::WriteJobFile write{.directory = dir.path(),
+                               .name = "metrics.jsonl",
+                               .contents = "first\n",
+                               .mode = Mode::kAppend};
+  ASSERT_OK(WriteNow(write));
+  write.contents = "second\n";
+  {
+    FileSizeLimit limit(9);
+    EXPECT_THAT(WriteNow(write), StatusIs(absl::StatusCode::kUnavailable,
+                                          HasSubstr("metrics.jsonl")));
+  }
+  EXPECT_EQ(Contents(fs::path(dir.path()) / "metrics.jsonl"), "first\n");
+}
+
+TEST(JobFilesTest, AFileThatDoesNotFitLeavesTheOldOneAndNothingElse) {
+  tests::fakes::TempDir dir;
+  dispatch::WriteJobFile write{
+      .directory = dir.path(), .name = "summary.json", .contents = "old"};
+  ASSERT_OK(WriteNow(write));
+  write.contents = "new and longer";
+  {
+    FileSizeLimit limit(5);
+    EXPECT_FALSE(WriteNow(write).ok());
+  }
+  EXPECT_EQ(Contents(fs::path(dir.path()) / "summary.json"), "old");
+  EXPECT_FALSE(fs::exists(fs::path(dir.path()) / "summary.json.tmp"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/status/error_details.h"
+#include "common/status/key_path.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/temp_dir.h"
@@ -423,6 +424,21 @@ TEST_F(DatasetTest, FoldersThatCannotBeMeantAreRefused) {
   EXPECT_THAT(missing, StatusIs(absl::StatusCode::kInvalidArgument,
                                 HasSubstr("No such file")));
   EXPECT_EQ(common::status::Reason(missing), "INPUT_NOT_VISIBLE");
+}
+
+TEST_F(DatasetTest, ErrorsCarryTheirKey) {
+  const std::string good = dir_.Write("t.txt", "0123456789");
+  const auto key = [](const Dataset::Options& options) {
+    return common::status::KeyPath(Dataset::Open(options).status());
+  };
+  EXPECT_EQ(key({.train_path = dir_.Path("missing"), .context = 4}),
+            "data.train");
+  EXPECT_EQ(key({.train_path = good,
+                 .validation_path = dir_.Path("missing"),
+                 .context = 4}),
+            "data.validation");
+  EXPECT_EQ(key({.train_path = good, .validation_millionths = 1, .context = 4}),
+            "data.validation");
 }
 
 TEST_F(DatasetTest, ErrorsQuoteLittleOfAFile) {

@@ -2,6 +2,7 @@
 // at any moment; and that the next epoch goes on with the right bits.
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <random>
@@ -12,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/log/log.h"
+#include "common/status/error_details.h"
+#include "common/status/file_error.h"
 #include "common/sync/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -203,7 +206,10 @@ class BrokenData final : public server::executor::MicroBatchSource {
  public:
   absl::Status Read(Split split, int64_t first, absl::Span<int32_t> ids,
                     absl::Span<int32_t> labels) override {
-    if (first == 2) return absl::DataLossError("train.txt: has changed");
+    if (first == 2) {
+      return common::status::WithReason(
+          absl::DataLossError("train.txt: has changed"), "INPUT_NOT_VISIBLE");
+    }
     return data_.Read(split, first, ids, labels);
   }
 
@@ -216,9 +222,59 @@ TEST(FailureTest, DataThatCannotBeReadIsReportedWithItsWords) {
   options.data = [](int) { return std::make_unique<BrokenData>(); };
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(std::move(options)));
-  EXPECT_THAT(pipeline->Train(1),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       HasSubstr("train.txt: has changed")));
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+  }
+  for (const v1::StageFailure& failure : Failures(*pipeline, 2)) {
+    EXPECT_EQ(failure.cause().code(),
+              static_cast<int>(absl::StatusCode::kDataLoss));
+    EXPECT_EQ(failure.cause().message(), "train.txt: has changed");
+    EXPECT_EQ(failure.cause().reason(), "INPUT_NOT_VISIBLE");
+    EXPECT_FALSE(failure.has_edge());
+  }
+}
+
+class FailingWriter final : public server::executor::ModelWriter {
+ public:
+  explicit FailingWriter(absl::Status status) : status_(std::move(status)) {}
+  absl::StatusOr<Shard> Write(const v1::End&,
+                              const server::model::ParameterStore&,
+                              server::device::Stream&) override {
+    return status_;
+  }
+
+ private:
+  const absl::Status status_;
+};
+
+// The failure of a rank that could not write its shard.
+v1::StageFailure FailureOfWriter(const absl::Status& status) {
+  FailingWriter writer(status);
+  Pipeline::Options options = Options(1, 2);
+  options.writer = &writer;
+  auto pipeline = Pipeline::Create(std::move(options));
+  CHECK_OK(pipeline.status());
+  v1::End end;
+  end.set_model_directory("/run/model");
+  CHECK_OK((*pipeline)->executor(0).Enqueue(end));
+  return Failures(**pipeline, 1)[0];
+}
+
+TEST(FailureTest, AModelThatCannotBeWrittenIsReportedWithItsReason) {
+  const v1::StageFailure full = FailureOfWriter(
+      common::status::FileError(ENOSPC, "write /run/model/a.safetensors"));
+  EXPECT_EQ(full.cause().reason(), "DISK_FULL");
+  EXPECT_EQ(full.cause().stage_name(), "stage-0");
+  EXPECT_EQ(full.cause().message(),
+            "write /run/model/a.safetensors: No space left on device");
+}
+
+TEST(FailureTest, AnErrorWithoutAReasonIsReportedWithoutOne) {
+  const v1::StageFailure failure =
+      FailureOfWriter(absl::ResourceExhaustedError("no memory for 3 GiB"));
+  EXPECT_EQ(failure.cause().reason(), "");
+  EXPECT_EQ(failure.cause().code(),
+            static_cast<int>(absl::StatusCode::kResourceExhausted));
 }
 
 // Does something at the transports' use of that number, on the engine thread
