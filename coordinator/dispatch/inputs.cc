@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/digest/sha256.h"
 #include "common/status/error_details.h"
+#include "common/status/key_path.h"
 #include "common/status/status_macros.h"
-#include "coordinator/planner/refusal.h"
 #include "coordinator/spec/data_facts.h"
 
 namespace penstock::coordinator::dispatch {
@@ -15,20 +14,6 @@ namespace {
 
 constexpr char kInvalidSpec[] = "INVALID_SPEC";
 constexpr char kNotVisible[] = "INPUT_NOT_VISIBLE";
-
-// The key whose path the stage's message speaks of.
-std::string KeyOfMessage(const NewJob& job, const std::string& message) {
-  const spec::DataSpec& data = job.spec.data;
-  const auto mentions = [&](const std::string& path) {
-    return !path.empty() && absl::StrContains(message, path);
-  };
-  if (mentions(job.spec.model.from)) return "model.from";
-  if (data.validation.has_value() && mentions(data.validation->path)) {
-    return "data.validation";
-  }
-  if (mentions(data.train)) return "data.train";
-  return "";
-}
 
 absl::Status FailureOf(const NewJob& job, const CheckedInputs& checked) {
   const v1::Cause& failure = checked.answer.failure();
@@ -44,8 +29,9 @@ absl::Status FailureOf(const NewJob& job, const CheckedInputs& checked) {
   const std::string message =
       absl::StrCat("stage ", checked.stage_name, " on host ", checked.host,
                    ": ", failure.message());
-  const std::string key = KeyOfMessage(job, failure.message());
-  if (!key.empty()) return AtKey(job, key, message, reason);
+  if (!checked.answer.failed_key().empty()) {
+    return AtKey(job, checked.answer.failed_key(), message, reason);
+  }
   return common::status::WithReason(absl::InvalidArgumentError(message),
                                     reason);
 }
@@ -75,6 +61,29 @@ absl::Status CheckSame(const NewJob& job, const char* key,
                    Seen(x), "; stage ", b.stage_name, " on host ", b.host,
                    " sees ", Seen(y), "; give every host the same files"),
       kNotVisible);
+}
+
+// Weights of two hosts that differ would be one model from two.
+absl::Status CheckSameModel(const NewJob& job,
+                            const std::vector<CheckedInputs>& answers) {
+  if (job.spec.model.from.empty()) return absl::OkStatus();
+  const CheckedInputs& a = answers.front();
+  for (size_t rank = 1; rank < answers.size(); ++rank) {
+    const CheckedInputs& b = answers[rank];
+    if (a.answer.model_digest() == b.answer.model_digest()) continue;
+    const auto seen = [](const CheckedInputs& checked) {
+      return absl::StrCat("stage ", checked.stage_name, " on host ",
+                          checked.host, " sees weights with digest ",
+                          checked.answer.model_digest().empty()
+                              ? "(none)"
+                              : checked.answer.model_digest().substr(0, 12));
+    };
+    return AtKey(job, "model.from",
+                 absl::StrCat(seen(a), "; ", seen(b),
+                              "; give every host the same files"),
+                 kNotVisible);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckTrain(const NewJob& job, const v1::InputReport& train,
@@ -132,7 +141,8 @@ absl::Status AtKey(const NewJob& job, const std::string& key_path,
 
 absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal) {
   const std::string reason = common::status::Reason(refusal);
-  return AtKey(job, planner::KeyPath(refusal), std::string(refusal.message()),
+  return AtKey(job, common::status::KeyPath(refusal),
+               std::string(refusal.message()),
                reason.empty() ? kInvalidSpec : reason);
 }
 
@@ -141,6 +151,7 @@ absl::StatusOr<ResolvedInputs> ResolveInputs(
   for (const CheckedInputs& checked : answers) {
     if (checked.answer.has_failure()) return FailureOf(job, checked);
   }
+  RETURN_IF_ERROR(CheckSameModel(job, answers));
   const CheckedInputs* first = nullptr;
   for (const CheckedInputs& checked : answers) {
     if (!checked.reads_data) continue;

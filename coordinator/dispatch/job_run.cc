@@ -258,9 +258,7 @@ void JobRun::Consequence(absl::string_view stage, const v1::Cause& cause,
 
 void JobRun::WriteFailed(const absl::Status& status,
                          const RunContext& context) {
-  Fail(absl::IsResourceExhausted(status) ? Job::STATE_REASON_DISK_FULL
-                                         : Job::STATE_REASON_INTERNAL,
-       CauseOf(common::status::Annotate(status, "the job's results")), context);
+  FailWith(common::status::Annotate(status, "the job's results"), context);
 }
 
 void JobRun::FailWith(const absl::Status& status, const RunContext& context) {

@@ -1,7 +1,7 @@
 #include "coordinator/dispatch/spec_messages.h"
 
 #include "common/log/log.h"
-#include "coordinator/planner/refusal.h"
+#include "common/status/key_path.h"
 #include "coordinator/schedule/text.h"
 #include "coordinator/spec/enum_names.h"
 
@@ -126,7 +126,7 @@ absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
                             .micro_batches = request.micro_batches,
                             .name = spec.pipeline.schedule_file});
     if (!given.ok()) {
-      return planner::WithKeyPath(given.status(), "pipeline.schedule");
+      return common::status::WithKeyPath(given.status(), "pipeline.schedule");
     }
     request.chunks = given->chunks();
     request.given = *std::move(given);

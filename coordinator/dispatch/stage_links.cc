@@ -60,7 +60,7 @@ void StageLinks::Abort(absl::string_view stage, int64_t epoch,
   message.set_term(term_);
   message.set_epoch(epoch);
   message.mutable_abort()->set_epoch(epoch);
-  *message.mutable_abort()->mutable_cause() = cause;
+  if (cause.code() != 0) *message.mutable_abort()->mutable_cause() = cause;
   message.mutable_abort()->set_release(true);
   Transmit(stage, message, actions);
   links_[std::string(stage)].abort = std::move(message);

@@ -52,7 +52,8 @@ class StageLinks {
   void SendUnnumbered(absl::string_view stage, v1::CoordinatorMessage message,
                       Actions& actions);
 
-  // Drops what was not acknowledged and sends Abort with the new epoch.
+  // Drops what was not acknowledged and sends Abort with the new epoch. A cause
+  // with code 0 is none: the stage's job is over, and nothing went wrong.
   void Abort(absl::string_view stage, int64_t epoch, const v1::Cause& cause,
              Actions& actions);
   // Whether an Abort waits for its answer.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/error_details.h"
+#include "common/status/key_path.h"
 #include "common/status/status_macros.h"
 #include "coordinator/planner/costs.h"
 #include "coordinator/planner/partitioner.h"
@@ -14,6 +15,9 @@
 #include "coordinator/schedule/verifier.h"
 
 namespace penstock::coordinator::planner {
+
+using common::status::WithKeyPath;
+
 namespace {
 
 // What the schedule room says, at the key that is to blame.

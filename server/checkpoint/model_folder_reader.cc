@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/digest/sha256.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
 #include "server/checkpoint/file.h"
@@ -150,6 +152,21 @@ absl::Status ModelFolderReader::CheckComplete() const {
                      absl::StrJoin(paths(), ", ")));
   }
   return absl::OkStatus();
+}
+
+std::string ModelFolderReader::Digest() const {
+  common::digest::Sha256 sha;
+  for (const SafetensorsFile& file : files_) {
+    const std::string name =
+        std::filesystem::path(file.path()).filename().string();
+    sha.UpdateU64(name.size());
+    sha.Update(name);
+    sha.UpdateU64(file.bytes());
+    const common::digest::Sha256Digest& header = file.header_digest();
+    sha.Update(absl::string_view(reinterpret_cast<const char*>(header.data()),
+                                 header.size()));
+  }
+  return common::digest::ToHex(sha.Finish());
 }
 
 std::vector<std::string> ModelFolderReader::paths() const {

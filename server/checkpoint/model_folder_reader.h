@@ -56,6 +56,11 @@ class ModelFolderReader {
   // the embedding. Reads both: for the stage that reads the embedding anyway.
   absl::Status CheckTiedHead() const;
 
+  // SHA-256, hex, of the files' names, sizes and headers, in order of name:
+  // equal for two hosts that see the same files, at the price of reading the
+  // headers only.
+  std::string Digest() const;
+
   // Paths of the files that hold tensors.
   std::vector<std::string> paths() const;
 

@@ -34,10 +34,10 @@ bool ConvertsToF32(absl::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
 }
 
-SafetensorsFile::SafetensorsFile(File file, SafetensorsHeader header,
-                                 int64_t data_start)
+SafetensorsFile::SafetensorsFile(File file, Header header, int64_t data_start)
     : file_(std::move(file)),
-      header_(std::move(header)),
+      header_(std::move(header.parsed)),
+      header_digest_(header.digest),
       data_start_(data_start) {}
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
@@ -57,7 +57,10 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   absl::StatusOr<SafetensorsHeader> header =
       ParseSafetensorsHeader(json, file.bytes() - data_start);
   if (!header.ok()) return WithPath(header.status(), path);
-  return SafetensorsFile(std::move(file), *std::move(header), data_start);
+  return SafetensorsFile(
+      std::move(file),
+      {.parsed = *std::move(header), .digest = common::digest::Sha256Of(json)},
+      data_start);
 }
 
 absl::Status SafetensorsFile::ReadF32(const SafetensorsTensor& tensor,

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/digest/sha256.h"
 #include "server/checkpoint/file.h"
 #include "server/checkpoint/safetensors_header.h"
 
@@ -24,7 +25,12 @@ class SafetensorsFile {
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
+  int64_t bytes() const { return file_.bytes(); }
   const SafetensorsHeader& header() const { return header_; }
+  // Of the header's text, as it stands in the file.
+  const common::digest::Sha256Digest& header_digest() const {
+    return header_digest_;
+  }
 
   // All elements of one of header()'s tensors, row-major. REQUIRES:
   // ConvertsToF32(tensor.dtype) and values.size() == tensor.elements().
@@ -33,10 +39,16 @@ class SafetensorsFile {
                        absl::Span<float> values) const;
 
  private:
-  SafetensorsFile(File file, SafetensorsHeader header, int64_t data_start);
+  // The header as it stands in the file, and what was read from it.
+  struct Header {
+    SafetensorsHeader parsed;
+    common::digest::Sha256Digest digest;
+  };
+  SafetensorsFile(File file, Header header, int64_t data_start);
 
   File file_;
   SafetensorsHeader header_;
+  common::digest::Sha256Digest header_digest_;
   int64_t data_start_;
 };
 

@@ -184,7 +184,8 @@ void SessionCore::OnAbort(const v1::CoordinatorMessage& message,
   if (abort.release()) applied_step_ = 0;
   actions.push_back(AbortAction{
       .epoch = epoch_,
-      .cause = common::rpc::FromCause(abort.cause()),
+      .cause = abort.has_cause() ? common::rpc::FromCause(abort.cause())
+                                 : absl::OkStatus(),
       .kind = abort.release() ? AbortKind::kReleaseJob : AbortKind::kKeepJob});
 }
 

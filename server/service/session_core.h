@@ -86,7 +86,7 @@ struct RunAction {
   std::variant<v1::StepCommands, v1::ReleaseStep, v1::End> work;
 };
 // Stop the job's work of epochs before `epoch`; kReleaseJob also frees it.
-// The job answers with Aborted.
+// The job answers with Aborted. An OK cause: the job is over, and well.
 enum class AbortKind { kKeepJob, kReleaseJob };
 struct AbortAction {
   int64_t epoch = 0;

@@ -139,7 +139,11 @@ void SessionLoop::Do(SessionAction action) {
       loop.runner_->Run(epoch, std::move(run));
     }
     void operator()(const AbortAction& abort) {
-      LOG(WARNING) << "epoch " << abort.epoch << ": " << abort.cause;
+      if (abort.cause.ok()) {
+        LOG(INFO) << "epoch " << abort.epoch << ": the job is over";
+      } else {
+        LOG(WARNING) << "epoch " << abort.epoch << ": " << abort.cause;
+      }
       loop.runner_->Abort(abort);
     }
     void operator()(const EndAction& end) {

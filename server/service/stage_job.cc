@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/cause.h"
+#include "common/status/key_path.h"
 #include "common/status/status_macros.h"
 #include "server/checkpoint/model_folder_reader.h"
 #include "server/model/hugging_face.h"
@@ -54,6 +56,19 @@ absl::StatusOr<checkpoint::ModelFolderReader> OpenFolder(
   return checkpoint::ModelFolderReader::Open(options);
 }
 
+// The digest of the folder's files, which suit the model.
+absl::StatusOr<std::string> CheckModel(const v1::CheckInputs& request,
+                                       const model::ModelConfig& model) {
+  ASSIGN_OR_RETURN(const checkpoint::ModelFolderReader folder,
+                   OpenFolder(request.model_path(), model));
+  for (const v1::Chunk& chunk : request.chunks()) {
+    if (chunk.embedding() && model.tied) {
+      RETURN_IF_ERROR(folder.CheckTiedHead());
+    }
+  }
+  return folder.Digest();
+}
+
 data::Format Decode(v1::DataConfig::Format format) {
   switch (format) {
     case v1::DataConfig::FORMAT_TEXT:
@@ -92,8 +107,10 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData::Open(
   return dataset_;
 }
 
-absl::StatusOr<v1::InputsChecked> CheckInputs(const v1::CheckInputs& request,
-                                              OpenData& open_data) {
+namespace {
+
+absl::StatusOr<v1::InputsChecked> CheckAll(const v1::CheckInputs& request,
+                                           OpenData& open_data) {
   // The vocabulary may still be open (the data decide): everything else of the
   // model is checked now.
   v1::ModelConfig checked = request.model();
@@ -102,13 +119,11 @@ absl::StatusOr<v1::InputsChecked> CheckInputs(const v1::CheckInputs& request,
   model.vocab = request.model().vocab();
   v1::InputsChecked result;
   if (!request.model_path().empty()) {
-    ASSIGN_OR_RETURN(const checkpoint::ModelFolderReader folder,
-                     OpenFolder(request.model_path(), model));
-    for (const v1::Chunk& chunk : request.chunks()) {
-      if (chunk.embedding() && model.tied) {
-        RETURN_IF_ERROR(folder.CheckTiedHead());
-      }
+    const absl::StatusOr<std::string> digest = CheckModel(request, model);
+    if (!digest.ok()) {
+      return common::status::WithKeyPath(digest.status(), "model.from");
     }
+    result.set_model_digest(*digest);
   }
   if (request.has_data()) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const data::Dataset> dataset,
@@ -119,6 +134,20 @@ absl::StatusOr<v1::InputsChecked> CheckInputs(const v1::CheckInputs& request,
     }
   }
   return result;
+}
+
+}  // namespace
+
+v1::InputsChecked CheckInputs(const v1::CheckInputs& request,
+                              const std::string& stage_name,
+                              OpenData& open_data) {
+  absl::StatusOr<v1::InputsChecked> checked = CheckAll(request, open_data);
+  if (checked.ok()) return *std::move(checked);
+  v1::InputsChecked failed;
+  *failed.mutable_failure() =
+      common::rpc::ToCause(checked.status(), stage_name);
+  failed.set_failed_key(common::status::KeyPath(checked.status()));
+  return failed;
 }
 
 // Passes the executor's words on, as messages of the job's epoch.

@@ -57,9 +57,11 @@ class OpenData {
   std::shared_ptr<const data::Dataset> dataset_;
 };
 
-// What CheckInputs finds: data, model files. Blocks on files.
-absl::StatusOr<v1::InputsChecked> CheckInputs(const v1::CheckInputs& request,
-                                              OpenData& open_data);
+// What CheckInputs finds: data, model files; or why it failed, with the key of
+// the job file that is to blame. Blocks on files.
+v1::InputsChecked CheckInputs(const v1::CheckInputs& request,
+                              const std::string& stage_name,
+                              OpenData& open_data);
 
 // Owns device memory, parameters, data, transport and executor of one epoch.
 // Thread-compatible: the runner's worker builds and destroys it; Run, Abort

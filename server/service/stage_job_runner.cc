@@ -28,14 +28,8 @@ StageJobRunner::~StageJobRunner() {
 void StageJobRunner::CheckInputs(int64_t epoch, v1::CheckInputs request) {
   worker_.Post([this, epoch, request = std::move(request)] {
     v1::StageMessage message;
-    absl::StatusOr<v1::InputsChecked> checked =
-        service::CheckInputs(request, open_data_);
-    if (checked.ok()) {
-      *message.mutable_inputs_checked() = *std::move(checked);
-    } else {
-      *message.mutable_inputs_checked()->mutable_failure() =
-          common::rpc::ToCause(checked.status(), resources_.stage_name);
-    }
+    *message.mutable_inputs_checked() =
+        service::CheckInputs(request, resources_.stage_name, open_data_);
     report_(epoch, std::move(message));
   });
 }
@@ -96,14 +90,20 @@ void StageJobRunner::Abort(const AbortAction& abort) {
     aborted_below_ = std::max(aborted_below_, abort.epoch);
     job = job_;
   }
-  if (job != nullptr) job->Abort(abort.cause);
+  if (job != nullptr) {
+    job->Abort(abort.cause.ok() ? absl::CancelledError("the job is over")
+                                : abort.cause);
+  }
   // Freeing memory takes its time: on the worker, behind what it is at.
   worker_.Post([this, abort, job = std::move(job)]() mutable {
     {
       MutexLock lock(&mutex_);
       if (job_ == job) job_.reset();
       state_ = v1::Stage::STATE_REGISTERED;
-      last_error_ = common::rpc::ToCause(abort.cause, resources_.stage_name);
+      // The end of a job, and a user's wish, are no errors.
+      if (!abort.cause.ok() && !absl::IsCancelled(abort.cause)) {
+        last_error_ = common::rpc::ToCause(abort.cause, resources_.stage_name);
+      }
     }
     job.reset();
     v1::StageMessage message;

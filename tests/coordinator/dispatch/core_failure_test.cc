@@ -1,6 +1,8 @@
 // Jobs that break: lost stages, broken edges and sessions, cancels.
+#include <cerrno>
 #include <string>
 
+#include "common/status/file_error.h"
 #include "coordinator/dispatch/core.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -70,7 +72,7 @@ TEST_F(CoreFailureTest, AFullDiskFailsTheJobWithItsReason) {
   Actions actions;
   cluster_.core->WriteFailed(
       cluster_.Job().id(),
-      absl::ResourceExhaustedError("writing /run/metrics.jsonl: no space"),
+      common::status::FileError(ENOSPC, "writing /run/metrics.jsonl"),
       cluster_.now(), actions);
   cluster_.CarryOut(actions);
   cluster_.Run();
@@ -81,6 +83,29 @@ TEST_F(CoreFailureTest, AFullDiskFailsTheJobWithItsReason) {
   cluster_.core->WriteFailed(job.id(), absl::PermissionDeniedError("again"),
                              cluster_.now(), actions);
   EXPECT_EQ(cluster_.Job().reason(), Job::STATE_REASON_DISK_FULL);
+}
+
+TEST_F(CoreFailureTest, AResultThatCannotBeWrittenIsNoFaultOfPenstocks) {
+  Actions actions;
+  cluster_.core->WriteFailed(
+      cluster_.Job().id(),
+      common::status::FileError(EROFS, "writing /run/metrics.jsonl"),
+      cluster_.now(), actions);
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  EXPECT_EQ(job.cause().message(),
+            "the job's results: writing /run/metrics.jsonl: Read-only file "
+            "system");
+}
+
+TEST_F(CoreFailureTest, AStagesFullDiskIsTheJobsReason) {
+  cluster_.stage(1).Fail("DISK_FULL", "write /run/model/a: No space left");
+  cluster_.Run();
+  EXPECT_EQ(Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL)
+                .cause()
+                .stage_name(),
+            "stage-1");
 }
 
 TEST_F(CoreFailureTest, BrokenSessionAndBrokenEdgesAreOneLostStage) {
@@ -163,6 +188,7 @@ TEST_F(CoreFailureTest, OneFailureAbortsAllPeersAtOnce) {
   cluster_.Run();
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(cluster_.stage(i).assigned()) << i;
+    EXPECT_EQ(cluster_.stage(i).abort().cause().message(), "stage-1: bad luck");
     EXPECT_GT(cluster_.stage(i).epoch(), before);
   }
 }

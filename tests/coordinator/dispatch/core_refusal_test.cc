@@ -87,6 +87,7 @@ TEST(CoreRefusalTest, InputThatAStageDoesNotSee) {
   cause.set_code(5);
   cause.set_message("/jobs/tiny/train.txt: no such file");
   cluster.stage(1).check_failure = cause;
+  cluster.stage(1).failed_key = "data.train";
   NewJob job = TinyJob(2, 2);
   job.positions.AddFilePosition("data.train", 4, 10);
   const Job failed = FailedJob(cluster, job);
@@ -122,6 +123,52 @@ TEST(CoreRefusalTest, ReadersThatSeeDifferentData) {
   EXPECT_THAT(failed.cause().message(),
               AllOf(HasSubstr("host-of-stage-0"), HasSubstr("host-of-stage-1"),
                     HasSubstr("f00d"), HasSubstr("beef")));
+}
+
+// The key is what the stage says, not what its message happens to mention.
+TEST(CoreRefusalTest, AFailureWithoutAKeyHasNoPlaceInTheFile) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  v1::Cause cause;
+  cause.set_code(3);
+  cause.set_message("the model does not suit /jobs/tiny/train.txt");
+  cluster.stage(1).check_failure = cause;
+  NewJob job = TinyJob(2, 2);
+  job.positions.AddFilePosition("data.train", 4, 10);
+  const Job failed = FailedJob(cluster, job);
+  EXPECT_EQ(failed.reason(), Job::STATE_REASON_INVALID_SPEC);
+  EXPECT_EQ(failed.cause().message(),
+            "stage stage-1 on host host-of-stage-1: the model does not suit "
+            "/jobs/tiny/train.txt");
+}
+
+TEST(CoreRefusalTest, StagesThatSeeDifferentWeights) {
+  FakeCluster cluster;
+  cluster.Start(3);
+  cluster.stage(1).model_digest = "0ld";
+  NewJob job = TinyJob(3, 2);
+  job.spec.model.from = "llama";
+  job.positions.AddFilePosition("model.from", 2, 8);
+  const Job failed = FailedJob(cluster, job);
+  EXPECT_EQ(failed.reason(), Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  EXPECT_THAT(
+      failed.cause().message(),
+      AllOf(HasSubstr("tiny.yaml:2:8: model.from"),
+            HasSubstr("stage stage-0 on host host-of-stage-0 sees weights "
+                      "with digest ca11"),
+            HasSubstr("stage stage-1 on host host-of-stage-1 sees weights "
+                      "with digest 0ld"),
+            HasSubstr("give every host the same files")));
+}
+
+TEST(CoreRefusalTest, StagesThatSeeTheSameWeightsGoOn) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  NewJob job = TinyJob(2, 2);
+  job.spec.model.from = "llama";
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
 }
 
 TEST(CoreRefusalTest, DataShorterThanOneSequence) {

@@ -44,6 +44,18 @@ TEST(CoreTest, AJobRunsToItsEndForEveryShape) {
   }
 }
 
+TEST(CoreTest, ASuccessReleasesItsStagesWithoutACause) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  ASSERT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(cluster.stage(i).abort().release());
+    EXPECT_FALSE(cluster.stage(i).abort().has_cause());
+  }
+}
+
 TEST(CoreTest, RevisionsAreContiguousAndTheTerminalStateIsLast) {
   FakeCluster cluster;
   cluster.Start(1);

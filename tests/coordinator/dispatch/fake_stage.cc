@@ -105,7 +105,11 @@ v1::StageMessage FakeStage::CheckAnswer() const {
   v1::InputsChecked& checked = *message.mutable_inputs_checked();
   if (check_failure.has_value()) {
     *checked.mutable_failure() = *check_failure;
-  } else if (check_.has_data()) {
+    checked.set_failed_key(failed_key);
+    return message;
+  }
+  if (!check_.model_path().empty()) checked.set_model_digest(model_digest);
+  if (check_.has_data()) {
     const int64_t length =
         sequence_length > 0 ? sequence_length : check_.data().sequence_length();
     v1::InputReport& train = *checked.mutable_train();
@@ -234,6 +238,7 @@ void FakeStage::Take(const v1::CoordinatorMessage& message) {
   ASSERT_GE(message.term(), term_);
   if (message.term() == term_ && message.epoch() < epoch_) return;  // Stale.
   if (message.has_abort()) {
+    abort_ = message.abort();
     term_ = message.term();
     epoch_ = message.epoch();
     seq_ = 0;

@@ -55,6 +55,8 @@ class FakeStage {
   const std::vector<v1::ReleaseStep>& releases() const { return releases_; }
   const v1::CheckInputs& check() const { return check_; }
   const v1::End& end() const { return end_; }
+  // The newest one.
+  const v1::Abort& abort() const { return abort_; }
   // Of numbered messages, duplicates left out, and of those sent that count.
   std::map<std::string, int>& counts() { return counts_; }
 
@@ -67,6 +69,8 @@ class FakeStage {
   int64_t sequence_length = 0;  // 0: what it was asked for.
   int64_t largest_id = 255;
   std::optional<v1::Cause> check_failure;
+  std::string failed_key;             // Of check_failure.
+  std::string model_digest = "ca11";  // Where weights are loaded.
   bool answers_check = true;
   bool answers_assignment = true;
   bool reports_steps = true;
@@ -104,6 +108,7 @@ class FakeStage {
   bool ended_ = false;
   std::optional<v1::StageFailure> failure_;
   v1::End end_;
+  v1::Abort abort_;
   std::deque<v1::StageMessage> outbox_;
   std::vector<v1::StepCommands> commands_seen_;
   std::vector<v1::ReleaseStep> releases_;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/planner/refusal.h"
+#include "common/status/key_path.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
@@ -16,6 +16,7 @@
 namespace penstock::coordinator::planner {
 namespace {
 
+using ::penstock::common::status::KeyPath;
 using penstock::testing::IsOkAndHolds;
 using penstock::testing::StatusIs;
 using ::testing::ElementsAre;

@@ -1,9 +1,9 @@
 #include "coordinator/planner/plan.h"
 
 #include "common/status/error_details.h"
+#include "common/status/key_path.h"
 #include "coordinator/planner/costs.h"
 #include "coordinator/planner/parameter_sizes.h"
-#include "coordinator/planner/refusal.h"
 #include "coordinator/schedule/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -12,6 +12,7 @@
 namespace penstock::coordinator::planner {
 namespace {
 
+using ::penstock::common::status::KeyPath;
 using penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;

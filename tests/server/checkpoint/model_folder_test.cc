@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/log/log.h"
+#include "common/status/error_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/checkpoint/file.h"
@@ -277,6 +279,29 @@ TEST_F(ModelFolderTest, RefusesAnIndexThatItsShardsDoNotBearOut) {
   }
 }
 
+TEST_F(ModelFolderTest, TheDigestTellsFoldersApartByNamesSizesAndHeaders) {
+  const auto digest = [this] {
+    const auto reader = ModelFolderReader::Open(options_);
+    CHECK_OK(reader.status());
+    return reader->Digest();
+  };
+  WriteRaw(kModelFile, {embedding_, norm_});
+  const std::string first = digest();
+  EXPECT_EQ(first.size(), 64);
+  WriteRaw(kModelFile, {embedding_, norm_});
+  EXPECT_EQ(digest(), first);  // Of no path, time or inode.
+  WriteRaw(kModelFile, {norm_, embedding_});
+  const std::string reordered = digest();
+  EXPECT_NE(reordered, first);
+  // The same file as a shard.
+  std::filesystem::rename(Path(kModelFile),
+                          Path("model-00001-of-00001.safetensors"));
+  WriteText(kModelIndexFile,
+            absl::StrCat("{\"weight_map\": {\"", norm_.name,
+                         "\": \"model-00001-of-00001.safetensors\"}}"));
+  EXPECT_NE(digest(), reordered);
+}
+
 TEST_F(ModelFolderTest, AFolderInPlaceOfTheFileIsAnError) {
   std::filesystem::create_directory(Path(kModelFile));
   EXPECT_THAT(ModelFolderReader::Open(options_).status(),
@@ -329,6 +354,25 @@ TEST_F(ModelFolderTest, WritingIntoAMissingFolderNamesThePath) {
           .status(),
       StatusIs(absl::StatusCode::kNotFound,
                HasSubstr(Path("none/model.safetensors"))));
+}
+
+TEST(CheckpointFileTest, AFullDiskIsSaidWithPathAndReason) {
+  ASSERT_OK_AND_ASSIGN(File file, File::Create("/dev/full"));
+  const std::byte byte{1};
+  const absl::Status status = file.Write(absl::MakeConstSpan(&byte, 1));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "write /dev/full: No space left on device"));
+  EXPECT_EQ(common::status::Reason(status), "DISK_FULL");
+}
+
+TEST_F(ModelFolderTest, ATextFileThatCannotBeWrittenLeavesNothing) {
+  std::filesystem::create_symlink("/dev/full", Path("config.json.tmp"));
+  EXPECT_THAT(WriteTextFile({.path = Path("config.json"),
+                             .text = "{}",
+                             .temporary_suffix = ".tmp"}),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_FALSE(std::filesystem::is_symlink(Path("config.json.tmp")));
+  EXPECT_FALSE(std::filesystem::exists(Path("config.json")));
 }
 
 TEST(SafetensorsWriterTest, DataBeginAtAMultipleOfEight) {

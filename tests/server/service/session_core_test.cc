@@ -200,6 +200,20 @@ TEST_F(SessionCoreTest, AbortEntersItsEpochAndOldReportsAreDropped) {
   EXPECT_THAT(Handle(JobEvent{1, late}), SizeIs(0));
 }
 
+TEST_F(SessionCoreTest, AnAbortWithoutACauseIsNoFailure) {
+  Connect();
+  Handle(MessageEvent{Work(1, 1, 1)});
+  v1::CoordinatorMessage message;
+  message.set_term(1);
+  message.set_epoch(2);
+  message.mutable_abort()->set_epoch(2);
+  message.mutable_abort()->set_release(true);
+  const auto actions = Handle(MessageEvent{message});
+  const auto* abort = Only<AbortAction>(actions);
+  ASSERT_NE(abort, nullptr);
+  EXPECT_OK(abort->cause);
+}
+
 TEST_F(SessionCoreTest, StopTellsTheCoordinatorWhyAndEndsWithZero) {
   Connect();
   const auto actions = Handle(StopEvent{});
