@@ -30,7 +30,7 @@ int CommandsBefore(const LoweredProgram& program, int rank, int position) {
 }
 
 std::string ToString(const Edge& edge) {
-  return absl::StrCat(Name(edge.kind), " ", edge.source_stage, " -> ",
+  return absl::StrCat(Name(edge.kind), " ", edge.source_stage, "->",
                       edge.target_stage);
 }
 

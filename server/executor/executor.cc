@@ -6,26 +6,13 @@
 #include "common/log/log.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
+#include "server/executor/edge_kind.h"
 
 namespace penstock::server::executor {
 
 using common::sync::MutexLock;
 
 namespace {
-
-v1::EdgeKind EncodeKind(transport::EdgeKind kind) {
-  switch (kind) {
-    case transport::EdgeKind::kActivation:
-      return v1::EDGE_KIND_ACTIVATION;
-    case transport::EdgeKind::kGradient:
-      return v1::EDGE_KIND_GRADIENT;
-    case transport::EdgeKind::kTiedGradient:
-      return v1::EDGE_KIND_TIED_GRADIENT;
-    case transport::EdgeKind::kTiedSum:
-      return v1::EDGE_KIND_TIED_SUM;
-  }
-  return v1::EDGE_KIND_UNSPECIFIED;
-}
 
 absl::Status OutOfTurn(absl::string_view what, int64_t step, int64_t next) {
   return absl::FailedPreconditionError(absl::StrCat(
@@ -283,7 +270,7 @@ void Executor::Fail(const absl::Status& failure, absl::string_view reason,
   if (edge.has_value()) {
     message.mutable_edge()->set_source_stage(edge->source_stage);
     message.mutable_edge()->set_target_stage(edge->target_stage);
-    message.mutable_edge()->set_kind(EncodeKind(edge->kind));
+    message.mutable_edge()->set_kind(ToProto(edge->kind));
   }
   deps_.listener->OnFailure(message);
 }

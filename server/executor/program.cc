@@ -6,39 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
+#include "server/executor/program_walk.h"
 
 namespace penstock::server::executor {
 namespace {
-
-// How far one micro-batch of a chunk has come.
-struct Progress {
-  bool forward = false;
-  bool backward = false;  // B or I.
-  bool weight = false;    // B or W.
-  bool split = false;     // Its backward is I and W.
-  int held = kNone;
-};
-
-// A chunk while the program is walked through.
-struct ChunkWalk {
-  std::vector<Progress> micro_batches;
-  std::vector<int> occupant;       // Of each stash slot, or kNone.
-  std::vector<int> released_by;    // Commands enqueued when it became free.
-  std::vector<int> gradient_from;  // Of each local gradient slot: micro-batch.
-  std::vector<int> held;           // Of each held place: micro-batch.
-  int handed_over = 0;             // Local gradients so far.
-  int splits = 0;
-  int forwards = 0;
-  int weights = 0;
-  int last_weight = kNone;  // Micro-batch of the newest B or W.
-};
-
-// An edge: messages so far, and for a gradient edge when each was taken.
-struct EdgeWalk {
-  int messages = 0;
-  int newest_post = 0;        // `after` of the newest one.
-  std::vector<int> taken_by;  // By message: commands complete by then.
-};
 
 class Walk {
  public:
@@ -62,10 +33,12 @@ class Walk {
 
   absl::Status CountMicroBatches();
   absl::Status Add(const v1::Command& from);
-  absl::Status CheckOrder(const ProgramCommand& command);
+  absl::Status TakeTurn(const ProgramCommand& command);
   absl::Status TakeSlot(ProgramCommand& command);
   absl::Status AddForward(ProgramCommand& command);
   absl::Status AddBackward(ProgramCommand& command, const v1::Command& from);
+  absl::Status TakeGradient(ProgramCommand& command, const v1::Command& from);
+  absl::Status HandOverGradient(ProgramCommand& command);
   absl::Status AddWeight(ProgramCommand& command);
   absl::Status CheckFlags(const ProgramCommand& command,
                           const v1::Command& from) const;
@@ -147,7 +120,7 @@ absl::Status Walk::Add(const v1::Command& from) {
     return Wrong("micro-batch ", from.micro_batch(), " of ",
                  program_.micro_batches);
   }
-  RETURN_IF_ERROR(CheckOrder(command));
+  RETURN_IF_ERROR(TakeTurn(command));
   RETURN_IF_ERROR(TakeSlot(command));
   switch (command.op) {
     case v1::OP_FORWARD:
@@ -166,8 +139,9 @@ absl::Status Walk::Add(const v1::Command& from) {
   return absl::OkStatus();
 }
 
-// What must have happened before the command, within this rank.
-absl::Status Walk::CheckOrder(const ProgramCommand& command) {
+// Checks what must have happened before the command, within this rank, and
+// notes that the command has.
+absl::Status Walk::TakeTurn(const ProgramCommand& command) {
   ChunkWalk& chunk = chunks_[command.chunk];
   Progress& done = chunk.micro_batches[command.micro_batch];
   const auto weight_order = [this, &command, &chunk]() -> absl::Status {
@@ -262,8 +236,9 @@ absl::Status Walk::AddForward(ProgramCommand& command) {
   return absl::OkStatus();
 }
 
-absl::Status Walk::AddBackward(ProgramCommand& command,
-                               const v1::Command& from) {
+// Where the gradient of its output comes from.
+absl::Status Walk::TakeGradient(ProgramCommand& command,
+                                const v1::Command& from) {
   const AssignedChunk& assigned = assignment_.chunks[command.chunk];
   ChunkWalk& chunk = chunks_[command.chunk];
   const int enqueued = position_ + 1;
@@ -289,6 +264,12 @@ absl::Status Walk::AddBackward(ProgramCommand& command,
     chunk.gradient_from[slot] = kNone;
     command.input = {.kind = Boundary::Kind::kLocal, .slot = slot};
   }
+  return absl::OkStatus();
+}
+
+// Where the gradient of its input goes.
+absl::Status Walk::HandOverGradient(ProgramCommand& command) {
+  const AssignedChunk& assigned = assignment_.chunks[command.chunk];
   if (assigned.gradient_out != kNone) {
     command.output = Send(assigned.gradient_out);
   } else if (assigned.previous_chunk != kNone) {
@@ -305,6 +286,15 @@ absl::Status Walk::AddBackward(ProgramCommand& command,
     previous.gradient_from[slot] = command.micro_batch;
     command.output = {.kind = Boundary::Kind::kLocal, .slot = slot};
   }
+  return absl::OkStatus();
+}
+
+absl::Status Walk::AddBackward(ProgramCommand& command,
+                               const v1::Command& from) {
+  const AssignedChunk& assigned = assignment_.chunks[command.chunk];
+  ChunkWalk& chunk = chunks_[command.chunk];
+  RETURN_IF_ERROR(TakeGradient(command, from));
+  RETURN_IF_ERROR(HandOverGradient(command));
   if (command.op == v1::OP_BACKWARD) {
     command.releases = true;
     ++chunk.weights;

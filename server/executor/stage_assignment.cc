@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
+#include "server/executor/edge_kind.h"
 
 namespace penstock::server::executor {
 namespace {
@@ -88,21 +89,6 @@ absl::StatusOr<model::OptimizerConfig> DecodeOptimizer(
   to.momentum = static_cast<float>(from.momentum());
   to.weight_decay = static_cast<float>(from.weight_decay());
   return to;
-}
-
-std::optional<EdgeKind> DecodeKind(v1::EdgeKind kind) {
-  switch (kind) {
-    case v1::EDGE_KIND_ACTIVATION:
-      return EdgeKind::kActivation;
-    case v1::EDGE_KIND_GRADIENT:
-      return EdgeKind::kGradient;
-    case v1::EDGE_KIND_TIED_GRADIENT:
-      return EdgeKind::kTiedGradient;
-    case v1::EDGE_KIND_TIED_SUM:
-      return EdgeKind::kTiedSum;
-    default:
-      return std::nullopt;
-  }
 }
 
 absl::Status DecodeChunks(const v1::Assignment& from, StageAssignment& to) {
@@ -203,7 +189,7 @@ int& EdgePlace(StageAssignment& to, const AssignedEdge& edge, int chunk) {
 
 absl::Status DecodeEdges(const v1::Assignment& from, StageAssignment& to) {
   for (const v1::EdgeAssignment& given : from.edges()) {
-    const auto kind = DecodeKind(given.edge().kind());
+    const auto kind = FromProto(given.edge().kind());
     if (!kind) return Wrong("edge kind ", given.edge().kind(), " is not known");
     AssignedEdge edge = {
         .edge = {.source_stage = given.edge().source_stage(),

@@ -63,8 +63,8 @@ TEST(Lower, GivesEachCommandItsSlotsAndEdges) {
                        Generate("1f1b", {.ranks = 2, .micro_batches = 3}));
   ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, {}));
   ASSERT_EQ(program.edges.size(), 2u);
-  EXPECT_EQ(ToString(program.edges[0]), "activation 0 -> 1");
-  EXPECT_EQ(ToString(program.edges[1]), "gradient 1 -> 0");
+  EXPECT_EQ(ToString(program.edges[0]), "activation 0->1");
+  EXPECT_EQ(ToString(program.edges[1]), "gradient 1->0");
   EXPECT_TRUE(program.edges[0].lands_in_stash);
   EXPECT_EQ(program.edges[0].capacity, program.stages[1].slots);
   EXPECT_THAT(
@@ -119,8 +119,8 @@ TEST(Lower, TheTurnOfAVIsLocal) {
   ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, {}));
   std::vector<std::string> edges;
   for (const Edge& edge : program.edges) edges.push_back(ToString(edge));
-  EXPECT_THAT(edges, ElementsAre("activation 0 -> 1", "gradient 1 -> 0",
-                                 "activation 2 -> 3", "gradient 3 -> 2"));
+  EXPECT_THAT(edges, ElementsAre("activation 0->1", "gradient 1->0",
+                                 "activation 2->3", "gradient 3->2"));
   EXPECT_OK(VerifyLowered(program));
 }
 
@@ -130,8 +130,8 @@ TEST(Lower, ExchangesTheTiedGradientBetweenHeadAndEmbedding) {
   ASSERT_OK_AND_ASSIGN(
       const LoweredProgram program,
       Lower(schedule, {.tied_embedding = true, .reduce_replicas = true}));
-  EXPECT_EQ(ToString(program.edges[4]), "tied-gradient 2 -> 0");
-  EXPECT_EQ(ToString(program.edges[5]), "tied-sum 0 -> 2");
+  EXPECT_EQ(ToString(program.edges[4]), "tied-gradient 2->0");
+  EXPECT_EQ(ToString(program.edges[5]), "tied-sum 0->2");
   EXPECT_EQ(program.edges[4].messages, 1);
   EXPECT_THAT(Kinds(program, 0), ElementsAre("0F0", "0B0", "tied-reduce",
                                              "replica-reduce 0", "barrier"));
@@ -348,13 +348,13 @@ TEST_F(VerifyLoweredTest, RefusesASendWithoutAReceive) {
 TEST_F(VerifyLoweredTest, RefusesAMessageTakenOutOfOrder) {
   std::swap(Step(1, "1F2").receive_message, Step(1, "1F3").receive_message);
   ExpectRefused(
-      "(1F2): its receive is message 3 of activation 0 -> 1, "
+      "(1F2): its receive is message 3 of activation 0->1, "
       "expected 2");
 }
 
 TEST_F(VerifyLoweredTest, RefusesAnEdgeOfOtherStages) {
   Step(1, "1F0").receive_edge = Step(1, "3F0").receive_edge;
-  ExpectRefused("does not belong on activation 2 -> 3");
+  ExpectRefused("does not belong on activation 2->3");
 }
 
 TEST_F(VerifyLoweredTest, RefusesAWrongSlot) {
