@@ -199,7 +199,7 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   assignment.set_epoch_secret(request.epoch_secret);
   assignment.set_threads(static_cast<int>(spec.threads_per_stage.value_or(0)));
   *assignment.mutable_connect_deadline() =
-      common::time::ToProto(request.options.connect_deadline);
+      common::time::ToProto(request.options.assembly_deadline);
   *assignment.mutable_command_deadline() =
       common::time::ToProto(request.options.command_deadline);
   return assignment;

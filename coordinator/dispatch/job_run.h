@@ -125,6 +125,10 @@ class JobRun {
   void Assemble(const RunContext& context);
   void OnReady(int rank, const v1::StageReady& ready,
                const RunContext& context);
+  // When the stage last got on with its files, in this phase.
+  common::time::MonotonicTime ReadOn(int rank, const RunContext& context) const;
+  // Whether the phase's deadline moved, since files are being read.
+  bool ExtendDeadline(const RunContext& context);
 
   // job_run_steps.cc
   void StartSteps(const RunContext& context);

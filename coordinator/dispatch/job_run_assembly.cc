@@ -164,8 +164,8 @@ void JobRun::Assemble(const RunContext& context) {
                        context.actions);
   }
   phase_ = Phase::kAssembling;
-  since_ = context.now.monotonic;
-  deadline_ = since_ + context.options.assembly_deadline;
+  since_ = moved_ = context.now.monotonic;
+  deadline_ = since_ + context.options.assembly_stall_deadline;
 }
 
 void JobRun::OnReady(int rank, const v1::StageReady& ready,
@@ -173,6 +173,7 @@ void JobRun::OnReady(int rank, const v1::StageReady& ready,
   context.links.Answered(crew_.names[rank], Answer::kReady);
   if (!InPhase(Phase::kAssembling) || ready_[rank].has_value()) return;
   ready_[rank] = ready;
+  moved_ = context.now.monotonic;
   CHECK_OK(context.registry.Move(crew_.names[rank], v1::Stage::STATE_READY));
   std::vector<v1::StageReady> all;
   for (const auto& entry : ready_) {
@@ -232,10 +233,41 @@ void JobRun::KeepWaiting(const RunContext& context) {
       std::min(context.now.monotonic + context.options.waiting_notice, end);
 }
 
+common::time::MonotonicTime JobRun::ReadOn(int rank,
+                                           const RunContext& context) const {
+  const registry::StageEntry* entry = context.registry.Find(crew_.names[rank]);
+  return entry == nullptr ? since_ : std::max(since_, entry->progressed);
+}
+
+bool JobRun::ExtendDeadline(const RunContext& context) {
+  auto deadline = common::time::MonotonicTime::Infinite();
+  if (phase_ == Phase::kChecking) {
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (checked_[rank].has_value()) continue;
+      deadline = std::min(deadline, ReadOn(rank, context) +
+                                        context.options.check_inputs_deadline);
+    }
+  } else if (phase_ == Phase::kAssembling) {
+    // Whoever is ready waits for the others: one that reads on is enough.
+    auto moved = moved_;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      moved = std::max(moved, ReadOn(rank, context));
+    }
+    deadline = std::min(moved + context.options.assembly_stall_deadline,
+                        since_ + context.options.assembly_deadline);
+  } else {
+    return false;
+  }
+  if (deadline <= context.now.monotonic) return false;
+  deadline_ = deadline;
+  return true;
+}
+
 void JobRun::Tick(const RunContext& context) {
   Blame(context);
   if (phase_ == Phase::kStepping) CheckProgress(context);
   if (over() || context.now.monotonic < deadline_) return;
+  if (ExtendDeadline(context)) return;
   if (phase_ == Phase::kChecking || phase_ == Phase::kAssembling ||
       phase_ == Phase::kEnding) {
     // Of a stage that is away the lease decides: its loss says more.
@@ -253,6 +285,11 @@ void JobRun::Tick(const RunContext& context) {
     std::vector<std::string> names;
     for (int rank = 0; rank < ranks(); ++rank) {
       if (answers[rank].has_value()) continue;
+      if (phase_ == Phase::kChecking &&
+          ReadOn(rank, context) + context.options.check_inputs_deadline >
+              context.now.monotonic) {
+        continue;  // It is reading.
+      }
       const registry::StageEntry* entry =
           context.registry.Find(crew_.names[rank]);
       names.push_back(absl::StrCat(
@@ -273,12 +310,16 @@ void JobRun::Tick(const RunContext& context) {
       cause.set_message(absl::StrCat(
           "the inputs (", job_.spec.data.train,
           job_.spec.model.from.empty() ? "" : " and " + job_.spec.model.from,
-          ") were not seen within ", waited, " by ", missing(checked_)));
+          ") were neither seen nor read on for ",
+          absl::FormatDuration(context.options.check_inputs_deadline), " by ",
+          missing(checked_)));
       Fail(Job::STATE_REASON_INPUT_NOT_VISIBLE, cause, context);
       break;
     case Phase::kAssembling:
       cause.set_message(
-          absl::StrCat("not ready after ", waited, ": ", missing(ready_)));
+          absl::StrCat("not ready after ", waited, ", the last ",
+                       absl::FormatDuration(context.now.monotonic - moved_),
+                       " without a stage that got ready: ", missing(ready_)));
       Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, cause, context);
       break;
     case Phase::kEnding:

@@ -25,12 +25,15 @@ struct Options {
 
   // Steps whose commands are sent ahead of the newest committed one.
   int window = 2;
-  // A stage that reads its inputs for longer has not seen them.
+  // A stage that neither answers CheckInputs nor reads on (its heartbeats say)
+  // for this long has not seen its inputs. Large data take as long as they
+  // take.
   absl::Duration check_inputs_deadline = absl::Seconds(10);
-  // Channels and weights: every stage ready, or the job fails.
-  absl::Duration assembly_deadline = absl::Seconds(120);
-  // Of one data edge, during assembly.
-  absl::Duration connect_deadline = absl::Seconds(30);
+  // No stage of a job that is assembled reads on or becomes ready for this
+  // long: the job fails.
+  absl::Duration assembly_stall_deadline = absl::Seconds(120);
+  // An assembly in all: weights, memory, channels.
+  absl::Duration assembly_deadline = absl::Minutes(30);
   // A command at the head of a stage's queue for this long is a failure.
   absl::Duration command_deadline = absl::Seconds(120);
   // No stage of a running job starts a command or reports for this long.

@@ -181,6 +181,9 @@ void Registry::Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
   StageEntry* stage = FindMutable(name);
   if (stage == nullptr) return;
   stage->last_contact = now;
+  if (stage->progress >= 0 && heartbeat.progress() != stage->progress) {
+    stage->progressed = now;
+  }
   if (heartbeat.progress() != stage->progress ||
       heartbeat.queued_commands() == 0) {
     stage->progress_since = now;

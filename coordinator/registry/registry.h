@@ -60,6 +60,7 @@ struct StageEntry {
   int64_t step = 0;
   // From heartbeats: see Heartbeat.progress.
   int64_t progress = -1;
+  common::time::MonotonicTime progressed;  // When `progress` last changed.
   int queued_commands = 0;
   int64_t resident_bytes = 0;
   common::time::MonotonicTime progress_since;

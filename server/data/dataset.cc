@@ -89,7 +89,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const Options& options) {
                        .field = options.field,
                        .sequence_length = options.sequence_length,
                        .context = options.context,
-                       .vocab = options.vocab};
+                       .vocab = options.vocab,
+                       .piece_done = options.piece_done};
   ASSIGN_OR_RETURN(OpenedSource train, OpenKey("data.train", source));
   const int64_t sequences = train.source->sequences();
   ASSIGN_OR_RETURN(const int64_t held_out,

@@ -52,6 +52,7 @@ class Dataset {
     std::optional<int64_t> sequence_length;
     int64_t context = 0;            // model.context: no sequence may be longer.
     int64_t vocab = kNoVocabulary;  // model.vocab: every id must be below.
+    PieceDone piece_done;           // While Open() reads; may be empty.
   };
 
   // Reads all files once. InvalidArgument with the key (data.train,

@@ -62,16 +62,20 @@ absl::StatusOr<File::Opened> File::OpenPath(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<File>> File::Open(absl::string_view path,
-                                                 Descriptor descriptor) {
+                                                 Descriptor descriptor,
+                                                 PieceDone piece_done) {
   std::string owned(path);
   ASSIGN_OR_RETURN(const Opened opened, OpenPath(owned));
-  return std::unique_ptr<File>(new File(std::move(owned), opened, descriptor));
+  return std::unique_ptr<File>(
+      new File(std::move(owned), opened, descriptor, std::move(piece_done)));
 }
 
-File::File(std::string path, Opened opened, Descriptor descriptor)
+File::File(std::string path, Opened opened, Descriptor descriptor,
+           PieceDone piece_done)
     : path_(std::move(path)),
       identity_(opened.identity),
-      fd_(descriptor == Descriptor::kKept ? opened.fd : -1) {
+      fd_(descriptor == Descriptor::kKept ? opened.fd : -1),
+      piece_done_(std::move(piece_done)) {
   if (fd_ < 0) close(opened.fd);
 }
 
@@ -121,6 +125,7 @@ absl::Status File::Scan(
         offset,
         absl::MakeSpan(reinterpret_cast<std::byte*>(buffer.data()), size)));
     RETURN_IF_ERROR(visit(offset, absl::string_view(buffer.data(), size)));
+    if (piece_done_) piece_done_();
   }
   // The order of training is random.
   if (fd_ >= 0) posix_fadvise(fd_, 0, 0, POSIX_FADV_RANDOM);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,10 @@ enum class Descriptor { kKept, kEachRead };
 // opened; `how` says what is different.
 absl::Status FileChanged(absl::string_view path, absl::string_view how);
 
+// Called for each piece of a scan: data that are read are no silence, however
+// long it takes. Must not block.
+using PieceDone = std::function<void()>;
+
 // A regular file as it was when it was opened. Thread-safe.
 class File {
  public:
@@ -33,7 +38,8 @@ class File {
   // may not be read or is no regular file (a FIFO is refused without waiting
   // for its writer).
   static absl::StatusOr<std::unique_ptr<File>> Open(absl::string_view path,
-                                                    Descriptor descriptor);
+                                                    Descriptor descriptor,
+                                                    PieceDone piece_done = {});
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -65,7 +71,8 @@ class File {
     Identity identity;
   };
 
-  File(std::string path, Opened opened, Descriptor descriptor);
+  File(std::string path, Opened opened, Descriptor descriptor,
+       PieceDone piece_done);
   static absl::StatusOr<Opened> OpenPath(const std::string& path);
   absl::Status ReadFrom(int fd, int64_t offset,
                         absl::Span<std::byte> out) const;
@@ -73,6 +80,7 @@ class File {
   const std::string path_;
   const Identity identity_;
   const int fd_;  // -1: kEachRead.
+  const PieceDone piece_done_;
 };
 
 }  // namespace penstock::server::data

@@ -143,7 +143,8 @@ std::vector<InputFile> Input::List() const {
   return list;
 }
 
-absl::StatusOr<Input> OpenInput(absl::string_view path, Format format) {
+absl::StatusOr<Input> OpenInput(absl::string_view path, Format format,
+                                const PieceDone& piece_done) {
   ASSIGN_OR_RETURN(const Selection selection,
                    Select(std::string(path), format));
   const Descriptor descriptor = selection.paths.size() > kMaxKeptDescriptors
@@ -151,7 +152,8 @@ absl::StatusOr<Input> OpenInput(absl::string_view path, Format format) {
                                     : Descriptor::kKept;
   Input input{.format = selection.format};
   for (const std::string& name : selection.paths) {
-    ASSIGN_OR_RETURN(std::unique_ptr<File> file, File::Open(name, descriptor));
+    ASSIGN_OR_RETURN(std::unique_ptr<File> file,
+                     File::Open(name, descriptor, piece_done));
     input.files.push_back(std::move(file));
   }
   if (input.bytes() == 0) {

@@ -46,7 +46,8 @@ struct Input {
 // InvalidArgument: a file that cannot be read (reason INPUT_NOT_VISIBLE), an
 // empty one, a folder without fitting files or with both kinds, a folder of
 // nanogpt files, an odd number of nanogpt bytes.
-absl::StatusOr<Input> OpenInput(absl::string_view path, Format format);
+absl::StatusOr<Input> OpenInput(absl::string_view path, Format format,
+                                const PieceDone& piece_done);
 
 }  // namespace penstock::server::data
 

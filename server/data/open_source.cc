@@ -78,7 +78,8 @@ absl::Status OpenJsonLines(const SourceOptions& options, Input input,
 }  // namespace
 
 absl::StatusOr<OpenedSource> OpenSource(const SourceOptions& options) {
-  ASSIGN_OR_RETURN(Input input, OpenInput(options.path, options.format));
+  ASSIGN_OR_RETURN(Input input,
+                   OpenInput(options.path, options.format, options.piece_done));
   OpenedSource opened;
   opened.format = input.format;
   opened.files = input.List();

@@ -22,6 +22,7 @@ struct SourceOptions {
   std::optional<int64_t> sequence_length;  // nullopt: see Dataset::Options.
   int64_t context = 0;
   int64_t vocab = 0;
+  PieceDone piece_done;  // Of each scan; may be empty.
 };
 
 struct OpenedSource {

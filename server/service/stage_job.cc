@@ -17,9 +17,6 @@
 namespace penstock::server::service {
 namespace {
 
-// Loading from a slow disk takes as long as it takes; the coordinator's
-// deadline of assembly is what bounds it.
-constexpr absl::Duration kLoadDeadline = absl::Minutes(30);
 constexpr absl::Duration kWatchInterval = absl::Seconds(1);
 
 v1::InputReport ToProto(const data::InputReport& report) {
@@ -84,7 +81,7 @@ data::Format Decode(v1::DataConfig::Format format) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData::Open(
+absl::StatusOr<std::shared_ptr<const data::Dataset>> JobInputs::OpenData(
     const v1::DataConfig& data, const model::ModelConfig& model) {
   const std::string key = absl::StrCat(data.SerializeAsString(), "|",
                                        model.context, "|", model.vocab);
@@ -100,6 +97,7 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData::Open(
   }
   options.context = model.context;
   options.vocab = model.vocab == 0 ? data::kNoVocabulary : model.vocab;
+  options.piece_done = [this] { PieceDone(); };
   ASSIGN_OR_RETURN(std::unique_ptr<data::Dataset> opened,
                    data::Dataset::Open(options));
   dataset_ = std::move(opened);
@@ -107,10 +105,15 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData::Open(
   return dataset_;
 }
 
+void JobInputs::Reset() {
+  dataset_.reset();
+  key_.clear();
+}
+
 namespace {
 
 absl::StatusOr<v1::InputsChecked> CheckAll(const v1::CheckInputs& request,
-                                           OpenData& open_data) {
+                                           JobInputs& inputs) {
   // The vocabulary may still be open (the data decide): everything else of the
   // model is checked now.
   v1::ModelConfig checked = request.model();
@@ -127,7 +130,7 @@ absl::StatusOr<v1::InputsChecked> CheckAll(const v1::CheckInputs& request,
   }
   if (request.has_data()) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const data::Dataset> dataset,
-                     open_data.Open(request.data(), model));
+                     inputs.OpenData(request.data(), model));
     *result.mutable_train() = ToProto(dataset->train_report());
     if (dataset->validation_report().has_value()) {
       *result.mutable_validation() = ToProto(*dataset->validation_report());
@@ -140,8 +143,8 @@ absl::StatusOr<v1::InputsChecked> CheckAll(const v1::CheckInputs& request,
 
 v1::InputsChecked CheckInputs(const v1::CheckInputs& request,
                               const std::string& stage_name,
-                              OpenData& open_data) {
-  absl::StatusOr<v1::InputsChecked> checked = CheckAll(request, open_data);
+                              JobInputs& inputs) {
+  absl::StatusOr<v1::InputsChecked> checked = CheckAll(request, inputs);
   if (checked.ok()) return *std::move(checked);
   v1::InputsChecked failed;
   *failed.mutable_failure() =
@@ -193,7 +196,7 @@ class StageJob::Listener final : public executor::ExecutorListener {
 
 absl::StatusOr<std::unique_ptr<StageJob>> StageJob::Create(
     const StageResources& resources, const v1::Assignment& assignment,
-    int64_t epoch, OpenData& open_data, JobRunner::Report report) {
+    int64_t epoch, JobInputs& inputs, JobRunner::Report report) {
   ASSIGN_OR_RETURN(executor::StageAssignment decoded,
                    executor::DecodeAssignment(assignment));
   std::unique_ptr<StageJob> job(
@@ -202,8 +205,8 @@ absl::StatusOr<std::unique_ptr<StageJob>> StageJob::Create(
                                                        assignment.threads()));
   job->listener_ =
       std::make_unique<Listener>(resources, epoch, std::move(report));
-  RETURN_IF_ERROR(job->OpenSource(assignment, open_data));
-  RETURN_IF_ERROR(job->LoadWeights(assignment));
+  RETURN_IF_ERROR(job->OpenSource(assignment, inputs));
+  RETURN_IF_ERROR(job->LoadWeights(assignment, inputs));
   RETURN_IF_ERROR(job->StartExecutor(assignment));
   return job;
 }
@@ -221,10 +224,10 @@ StageJob::~StageJob() {
 }
 
 absl::Status StageJob::OpenSource(const v1::Assignment& assignment,
-                                  OpenData& open_data) {
+                                  JobInputs& inputs) {
   if (!assignment.has_data()) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::shared_ptr<const data::Dataset> dataset,
-                   open_data.Open(assignment.data(), assignment_.model));
+                   inputs.OpenData(assignment.data(), assignment_.model));
   ASSIGN_OR_RETURN(
       source_,
       DatasetSource::Create(
@@ -239,19 +242,23 @@ absl::Status StageJob::OpenSource(const v1::Assignment& assignment,
   return absl::OkStatus();
 }
 
-absl::Status StageJob::LoadWeights(const v1::Assignment& assignment) {
+absl::Status StageJob::LoadWeights(const v1::Assignment& assignment,
+                                   JobInputs& inputs) {
   device::Device& device = *device_;
   ASSIGN_OR_RETURN(parameters_, model::ParameterStore::Create(
                                     device, assignment_.parameters()));
   ASSIGN_OR_RETURN(const std::unique_ptr<device::Stream> stream,
                    device.CreateStream("load"));
-  const absl::Time deadline = resources_.clock->Now() + kLoadDeadline;
+  const absl::Time deadline =
+      resources_.clock->Now() + assignment_.connect_deadline;
   if (assignment.model_path().empty()) {
     const uint64_t seed = assignment.seed();
     return parameters_->Load(
         *stream,
-        [seed](const model::ParameterSpec& spec, absl::Span<float> values) {
+        [seed, &inputs](const model::ParameterSpec& spec,
+                        absl::Span<float> values) {
           model::Initialise(seed, spec, values);
+          inputs.PieceDone();
           return absl::OkStatus();
         },
         0, deadline);
@@ -260,7 +267,9 @@ absl::Status StageJob::LoadWeights(const v1::Assignment& assignment) {
                    OpenFolder(assignment.model_path(), assignment_.model));
   return parameters_->Load(
       *stream,
-      [&folder](const model::ParameterSpec& spec, absl::Span<float> values) {
+      [&folder, &inputs](const model::ParameterSpec& spec,
+                         absl::Span<float> values) {
+        inputs.PieceDone();
         return folder.Read(spec.name, values);
       },
       0, deadline);

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_SERVER_SERVICE_STAGE_JOB_H_
 #define PENSTOCK_SERVER_SERVICE_STAGE_JOB_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,25 +44,34 @@ struct StageResources {
   std::function<int64_t()> peak_resident_bytes;
 };
 
-// The data of the job at hand, opened (which reads all of it) once for the
-// check of inputs and for the assignment that follows. Thread-compatible:
-// confined to the runner's worker.
-class OpenData {
+// What a job reads from files: its data, opened (which reads all of it) once
+// for the check of inputs and for the assignment that follows, and how far
+// reading has come. Thread-compatible: confined to the runner's worker, but for
+// pieces().
+class JobInputs {
  public:
   // InvalidArgument and the like: data::Dataset::Open.
-  absl::StatusOr<std::shared_ptr<const data::Dataset>> Open(
+  absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData(
       const v1::DataConfig& data, const model::ModelConfig& model);
+
+  // The job is over: its files may be others when the next one opens them.
+  void Reset();
+
+  // A piece of data, a tensor: whatever shows that files are being read.
+  void PieceDone() { pieces_.fetch_add(1, std::memory_order_relaxed); }
+  // All of them so far. Any thread.
+  int64_t pieces() const { return pieces_.load(std::memory_order_relaxed); }
 
  private:
   std::string key_;  // Of what is open.
   std::shared_ptr<const data::Dataset> dataset_;
+  std::atomic<int64_t> pieces_{0};
 };
 
 // What CheckInputs finds: data, model files; or why it failed, with the key of
 // the job file that is to blame. Blocks on files.
 v1::InputsChecked CheckInputs(const v1::CheckInputs& request,
-                              const std::string& stage_name,
-                              OpenData& open_data);
+                              const std::string& stage_name, JobInputs& inputs);
 
 // Owns device memory, parameters, data, transport and executor of one epoch.
 // Thread-compatible: the runner's worker builds and destroys it; Run, Abort
@@ -72,11 +82,11 @@ class StageJob {
   // Does not wait for peers: Connect does.
   static absl::StatusOr<std::unique_ptr<StageJob>> Create(
       const StageResources& resources, const v1::Assignment& assignment,
-      int64_t epoch, OpenData& open_data, JobRunner::Report report);
+      int64_t epoch, JobInputs& inputs, JobRunner::Report report);
   ~StageJob();
 
-  // Waits until every edge stands, by the assignment's connect deadline, and
-  // says what was built.
+  // Waits until every edge stands, as long as the coordinator's assembly may
+  // take, and says what was built.
   absl::StatusOr<v1::StageReady> Connect();
 
   // FailedPrecondition, InvalidArgument: as Executor::Enqueue. OK, and nothing
@@ -93,9 +103,8 @@ class StageJob {
 
   StageJob(const StageResources& resources, std::string job_id,
            executor::StageAssignment assignment, int64_t epoch);
-  absl::Status OpenSource(const v1::Assignment& assignment,
-                          OpenData& open_data);
-  absl::Status LoadWeights(const v1::Assignment& assignment);
+  absl::Status OpenSource(const v1::Assignment& assignment, JobInputs& inputs);
+  absl::Status LoadWeights(const v1::Assignment& assignment, JobInputs& inputs);
   absl::Status StartExecutor(const v1::Assignment& assignment);
 
   const StageResources& resources_;

@@ -29,7 +29,7 @@ void StageJobRunner::CheckInputs(int64_t epoch, v1::CheckInputs request) {
   worker_.Post([this, epoch, request = std::move(request)] {
     v1::StageMessage message;
     *message.mutable_inputs_checked() =
-        service::CheckInputs(request, resources_.stage_name, open_data_);
+        service::CheckInputs(request, resources_.stage_name, inputs_);
     report_(epoch, std::move(message));
   });
 }
@@ -42,7 +42,7 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
       state_ = v1::Stage::STATE_ASSIGNED;
     }
     absl::StatusOr<std::unique_ptr<StageJob>> made =
-        StageJob::Create(resources_, assignment, epoch, open_data_, report_);
+        StageJob::Create(resources_, assignment, epoch, inputs_, report_);
     if (!made.ok()) {
       ReportFailure(epoch, made.status());
       return;
@@ -63,6 +63,7 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
     *message.mutable_ready() = *std::move(ready);
     {
       MutexLock lock(&mutex_);
+      if (epoch < aborted_below_) return;
       state_ = v1::Stage::STATE_READY;
     }
     report_(epoch, std::move(message));
@@ -70,7 +71,12 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
 }
 
 void StageJobRunner::Run(int64_t epoch, RunAction work) {
-  const std::shared_ptr<StageJob> job = Current();
+  std::shared_ptr<StageJob> job;
+  {
+    MutexLock lock(&mutex_);
+    if (epoch < aborted_below_) return;
+    job = job_;
+  }
   const absl::Status status =
       job != nullptr ? job->Run(work)
                      : absl::FailedPreconditionError(
@@ -80,7 +86,7 @@ void StageJobRunner::Run(int64_t epoch, RunAction work) {
     return;
   }
   MutexLock lock(&mutex_);
-  state_ = v1::Stage::STATE_RUNNING;
+  if (epoch >= aborted_below_) state_ = v1::Stage::STATE_RUNNING;
 }
 
 void StageJobRunner::Abort(const AbortAction& abort) {
@@ -106,6 +112,7 @@ void StageJobRunner::Abort(const AbortAction& abort) {
       }
     }
     job.reset();
+    if (abort.kind == AbortKind::kReleaseJob) inputs_.Reset();
     v1::StageMessage message;
     message.mutable_aborted()->set_epoch(abort.epoch);
     report_(abort.epoch, std::move(message));
@@ -118,6 +125,11 @@ std::shared_ptr<StageJob> StageJobRunner::Current() const {
 }
 
 void StageJobRunner::ReportFailure(int64_t epoch, const absl::Status& status) {
+  {
+    // What an abort did to the work of its epoch is no failure.
+    MutexLock lock(&mutex_);
+    if (epoch < aborted_below_) return;
+  }
   LOG(ERROR) << status;
   v1::StageMessage message;
   v1::StageFailure& failure = *message.mutable_failure();
@@ -134,9 +146,10 @@ void StageJobRunner::ReportFailure(int64_t epoch, const absl::Status& status) {
 v1::Heartbeat StageJobRunner::heartbeat() const {
   v1::Heartbeat heartbeat;
   heartbeat.set_resident_bytes(resources_.resident_bytes());
+  heartbeat.set_progress(inputs_.pieces());
   if (const std::shared_ptr<StageJob> job = Current()) {
     const executor::ExecutorStatus status = job->status();
-    heartbeat.set_progress(status.progress);
+    heartbeat.set_progress(inputs_.pieces() + status.progress);
     heartbeat.set_queued_commands(status.queued);
   }
   return heartbeat;

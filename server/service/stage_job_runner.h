@@ -31,13 +31,14 @@ class StageJobRunner final : public JobRunner {
 
  private:
   std::shared_ptr<StageJob> Current() const;
+  // Unless the epoch was aborted.
   void ReportFailure(int64_t epoch, const absl::Status& status);
 
   // Constant after construction.
   const StageResources& resources_;
   const Report report_;
 
-  OpenData open_data_;  // Confined to the worker.
+  JobInputs inputs_;  // Confined to the worker, but for its pieces().
 
   mutable common::sync::Mutex mutex_;
   // Work of epochs below is over before it begins.

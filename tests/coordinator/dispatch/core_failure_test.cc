@@ -129,6 +129,25 @@ TEST_F(CoreFailureTest, BrokenSessionAndBrokenEdgesAreOneLostStage) {
   EXPECT_FALSE(causes[0].consequence());
 }
 
+// The step goes on between the edge's end and the session's: releases and
+// commands reach a stage that has stopped, and must not bring about a verdict.
+TEST_F(CoreFailureTest, CommandsThatCameTooLateDoNotHideTheLostStage) {
+  cluster_.stage(0).BreakEdge(0, 1);
+  cluster_.Run();
+  cluster_.stage(2).reports_steps = true;
+  cluster_.stage(2).Wake();
+  cluster_.Run();
+  ASSERT_GE(cluster_.stage(0).releases().size(), 1);  // Too late for it.
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
+  cluster_.clock.Advance(absl::Milliseconds(199));
+  cluster_.Disconnect(cluster_.stage(1));
+  cluster_.Run();
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  EXPECT_EQ(job.cause().stage_name(), "stage-1");
+  ASSERT_EQ(cluster_.Occurrences("EDGE_BROKEN").size(), 1);
+  EXPECT_TRUE(cluster_.Occurrences("EDGE_BROKEN")[0].consequence());
+}
+
 TEST_F(CoreFailureTest, ABrokenSessionAndARefusedPortAreALostStage) {
   cluster_.Disconnect(cluster_.stage(0));
   ASSERT_EQ(cluster_.probes.size(), 1);
@@ -436,6 +455,55 @@ TEST(CoreAssemblyFailureTest, MissingStagesAreNamedAtTheDeadline) {
               AllOf(HasSubstr("not ready after"),
                     HasSubstr("stage-1 on host host-of-stage-1")));
   EXPECT_FALSE(cluster.File("summary.json").empty());
+}
+
+TEST(CoreAssemblyFailureTest, AnAssemblyThatGetsOnMayTakeItsTime) {
+  FakeCluster cluster;
+  cluster.Start(3);
+  for (int i = 1; i < 3; ++i) cluster.stage(i).answers_assignment = false;
+  ASSERT_OK(cluster.Create(TinyJob(3, 2)).status());
+  cluster.Run();
+  // One stage is ready, one waits for a peer, and one loads, a tensor every
+  // 100 s: 20 minutes in all.
+  for (int tensor = 0; tensor < 12; ++tensor) {
+    cluster.Advance(absl::Seconds(100));
+    ASSERT_EQ(cluster.Job().state(), Job::STATE_ASSEMBLING) << tensor;
+    ++cluster.stage(2).progress;
+  }
+  cluster.stage(2).AnswerAssignment();
+  cluster.Run();
+  cluster.Advance(absl::Seconds(100));
+  cluster.stage(1).AnswerAssignment();
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+}
+
+TEST(CoreAssemblyFailureTest, ButNotForEver) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).answers_assignment = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  for (int minute = 0; minute < 31; ++minute) {
+    ASSERT_EQ(cluster.Job().state(),
+              minute < 30 ? Job::STATE_ASSEMBLING : Job::STATE_FAILED)
+        << minute;
+    ++cluster.stage(1).progress;
+    cluster.Advance(absl::Minutes(1));
+  }
+  EXPECT_THAT(cluster.Job().cause().message(),
+              HasSubstr("not ready after 30m"));
+}
+
+// Only the coordinator decides: no stage gives up on a peer that still loads.
+TEST(CoreAssemblyFailureTest, StagesConnectAsLongAsTheAssemblyLasts) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.stage(0).answers_assignment = false;
+  cluster.Run();
+  EXPECT_EQ(cluster.stage(0).assignment().connect_deadline().seconds(),
+            absl::ToInt64Seconds(Options().assembly_deadline));
 }
 
 TEST(CoreNonfiniteTest, FailsNamingStageTensorAndStep) {

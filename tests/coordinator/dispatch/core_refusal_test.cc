@@ -14,6 +14,7 @@ namespace {
 using penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using v1::Job;
 
 TEST(CoreRefusalTest, WhatThePlannerFindsIsRefusedAtItsPlace) {
@@ -112,6 +113,43 @@ TEST(CoreRefusalTest, AStageThatDoesNotAnswerHasNotSeenItsInput) {
   EXPECT_THAT(cluster.Job().cause().message(),
               AllOf(HasSubstr("train.txt"), HasSubstr("stage-1"),
                     HasSubstr("host-of-stage-1")));
+}
+
+TEST(CoreRefusalTest, AStageThatReadsItsInputsMayTakeItsTime) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).answers_check = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  // A corpus of which a piece comes every 9 seconds.
+  for (int piece = 0; piece < 100; ++piece) {
+    cluster.Advance(absl::Seconds(9));
+    ASSERT_EQ(cluster.Job().state(), Job::STATE_PLANNING) << piece;
+    ++cluster.stage(1).progress;
+  }
+  cluster.stage(1).AnswerCheck();
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+}
+
+TEST(CoreRefusalTest, AStageThatStopsReadingIsNamedAndOneThatReadsIsNot) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(0).answers_check = cluster.stage(1).answers_check = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  for (int second = 0; second < 60; ++second) {
+    ++cluster.stage(0).progress;
+    if (second < 30) ++cluster.stage(1).progress;
+    cluster.Advance(absl::Seconds(1));
+    ASSERT_EQ(cluster.Job().state(),
+              second < 39 ? Job::STATE_PLANNING : Job::STATE_FAILED)
+        << second;
+  }
+  EXPECT_EQ(cluster.Job().reason(), Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  EXPECT_THAT(cluster.Job().cause().message(),
+              AllOf(HasSubstr("train.txt"), HasSubstr("for 10s by stage-1"),
+                    Not(HasSubstr("stage-0"))));
 }
 
 TEST(CoreRefusalTest, ReadersThatSeeDifferentData) {

@@ -136,6 +136,7 @@ void FakeCluster::Advance(absl::Duration duration) {
       if (silent[stage->name()]) continue;
       v1::StageMessage beat;
       beat.mutable_heartbeat()->set_queued_commands(1);
+      beat.mutable_heartbeat()->set_progress(stage->progress);
       Actions actions;
       core->Receive(session, beat, now(), actions).IgnoreError();
       CarryOut(actions);

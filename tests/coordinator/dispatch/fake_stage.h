@@ -36,6 +36,11 @@ class FakeStage {
   // Looks at its queue again, after a change of what it says.
   void Wake() { Work(); }
 
+  // Answers CheckInputs, which it had left unanswered.
+  void AnswerCheck() { Send(CheckAnswer()); }
+  // Says that it is ready, likewise.
+  void AnswerAssignment() { Send(ReadyAnswer()); }
+
   // Says that the edge to a neighbouring virtual stage broke.
   void BreakEdge(int source_stage, int target_stage);
   void Fail(const std::string& reason, const std::string& message);
@@ -71,6 +76,7 @@ class FakeStage {
   std::optional<v1::Cause> check_failure;
   std::string failed_key;             // Of check_failure.
   std::string model_digest = "ca11";  // Where weights are loaded.
+  int64_t progress = 0;               // Of its heartbeats.
   bool answers_check = true;
   bool answers_assignment = true;
   bool reports_steps = true;

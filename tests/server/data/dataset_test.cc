@@ -426,6 +426,21 @@ TEST_F(DatasetTest, FoldersThatCannotBeMeantAreRefused) {
   EXPECT_EQ(common::status::Reason(missing), "INPUT_NOT_VISIBLE");
 }
 
+TEST_F(DatasetTest, EveryPieceThatIsReadIsToldAbout) {
+  for (const char* name : {"t.txt", "t.jsonl"}) {
+    // 3 pieces of 1 MiB, the last one short.
+    const std::string line = "{\"text\":\"" + std::string(1013, 'x') + "\"}\n";
+    std::string content;
+    while (content.size() < (5 << 19)) content += line;
+    int pieces = 0;
+    ASSERT_OK(Dataset::Open({.train_path = dir_.Write(name, content),
+                             .context = 4,
+                             .piece_done = [&pieces] { ++pieces; }})
+                  .status());
+    EXPECT_EQ(pieces, 3) << name;
+  }
+}
+
 TEST_F(DatasetTest, ErrorsCarryTheirKey) {
   const std::string good = dir_.Write("t.txt", "0123456789");
   const auto key = [](const Dataset::Options& options) {
