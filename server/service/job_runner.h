@@ -1,6 +1,6 @@
 // What the session needs of a stage's job: the seam between deciding (session)
-// and doing (assembly, executor). stage_job_runner.h is the real one; tests
-// have a fake.
+// and doing (assembly, executor). stage_job_runner.h is the real one;
+// tests/server/service/fake_job_runner.h tells what it was asked to do.
 #ifndef PENSTOCK_SERVER_SERVICE_JOB_RUNNER_H_
 #define PENSTOCK_SERVER_SERVICE_JOB_RUNNER_H_
 

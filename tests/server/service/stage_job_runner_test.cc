@@ -1,0 +1,259 @@
+// The real runner with real files, weights and executors, on the reference
+// device: what it reports, and that what was aborted is over.
+#include "server/service/stage_job_runner.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "common/log/log.h"
+#include "common/sync/mutex.h"
+#include "common/time/real_clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/device/reference/factory.h"
+#include "server/transport/inprocess/hub.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+#include "tests/server/executor/assignments.h"
+#include "tests/server/service/recorded.h"
+
+namespace penstock::server::service {
+namespace {
+
+using ::penstock::testing::AssignmentOptions;
+using ::penstock::testing::LowerNamed;
+using ::penstock::testing::Recorded;
+using ::testing::HasSubstr;
+
+constexpr int64_t kSequenceLength = 8;
+
+struct Reported {
+  int64_t epoch = 0;
+  v1::StageMessage message;
+};
+
+class StageJobRunnerTest : public ::testing::Test {
+ protected:
+  StageJobRunnerTest() : hub_(transport::inprocess::HubOptions{}) {
+    resources_.stage_name = "stage-0";
+    resources_.make_device =
+        [this](const std::string&,
+               int) -> absl::StatusOr<std::unique_ptr<device::Device>> {
+      if (!device_error_.ok()) return device_error_;
+      return device::reference::CreateReferenceDevice();
+    };
+    resources_.clock = &clock_;
+    resources_.make_transport =
+        [this](const transport::TransportOptions& options) {
+          auto joined = hub_.Join("stage-0", options);
+          joined_.Notify();
+          return joined;
+        };
+    resources_.resident_bytes = [] { return 1; };
+    resources_.peak_resident_bytes = [] { return 2; };
+    runner_ = std::make_unique<StageJobRunner>(
+        resources_, [this](int64_t epoch, v1::StageMessage message) {
+          reports_.Put({epoch, std::move(message)});
+        });
+    Write("abcdefghijklmnopqrstuvwxyz0123456789");
+  }
+
+  void Write(const std::string& text) { path_ = dir_.Write("t.txt", text); }
+  static model::ModelConfig Model() {
+    model::ModelConfig model = penstock::testing::TinyModel();
+    model.vocab = 256;
+    return model;
+  }
+  v1::DataConfig Data() const {
+    v1::DataConfig data;
+    data.set_train_path(path_);
+    data.set_format(v1::DataConfig::FORMAT_TEXT);
+    data.set_sequence_length(kSequenceLength);
+    return data;
+  }
+  v1::CheckInputs Check() const {
+    v1::CheckInputs check;
+    *check.mutable_model() = penstock::testing::EncodeModel(Model());
+    *check.mutable_data() = Data();
+    return check;
+  }
+  // Of rank 0 of so many; two micro-batches.
+  v1::Assignment AssignmentOf(int ranks) const {
+    v1::Assignment assignment = penstock::testing::Assignments(
+        LowerNamed({.ranks = ranks, .micro_batches = 2}),
+        AssignmentOptions{.model = Model()})[0];
+    *assignment.mutable_data() = Data();
+    return assignment;
+  }
+  Reported Next() {
+    auto next = reports_.Take();
+    CHECK(next.has_value());
+    return *std::move(next);
+  }
+  void Abort(int64_t epoch, const absl::Status& cause) {
+    runner_->Abort(
+        {.epoch = epoch, .cause = cause, .kind = AbortKind::kReleaseJob});
+  }
+  v1::StageStatus Status() {
+    v1::StageStatus status;
+    runner_->Describe(status);
+    return status;
+  }
+  std::string Fingerprint(int64_t epoch) {
+    runner_->CheckInputs(epoch, Check());
+    const Reported checked = Next();
+    CHECK(checked.message.has_inputs_checked());
+    return checked.message.inputs_checked().train().fingerprint();
+  }
+
+  const tests::fakes::TempDir dir_;
+  std::string path_;
+  common::time::RealClock clock_;
+  transport::inprocess::Hub hub_;
+  common::sync::Notification joined_;
+  absl::Status device_error_;
+  StageResources resources_;
+  Recorded<Reported> reports_;
+  // Last: its threads use the others.
+  std::unique_ptr<StageJobRunner> runner_;
+};
+
+TEST_F(StageJobRunnerTest, RunsAJobFromItsInputsToItsRelease) {
+  const int64_t before = runner_->heartbeat().progress();
+  const std::string fingerprint = Fingerprint(1);
+  EXPECT_EQ(fingerprint.size(), 64);
+  const int64_t checked = runner_->heartbeat().progress();
+  EXPECT_GT(checked, before);  // The data were read.
+
+  runner_->Assemble(1, AssignmentOf(1));
+  const Reported ready = Next();
+  EXPECT_EQ(ready.epoch, 1);
+  ASSERT_TRUE(ready.message.has_ready()) << ready.message.DebugString();
+  EXPECT_GT(ready.message.ready().parameters_size(), 10);
+  EXPECT_EQ(Status().state(), v1::Stage::STATE_READY);
+  // A tensor each.
+  EXPECT_GE(runner_->heartbeat().progress(),
+            checked + ready.message.ready().parameters_size());
+
+  runner_->Run(1, {.epoch = 1,
+                   .work = penstock::testing::TrainCommands(
+                       LowerNamed({.ranks = 1, .micro_batches = 2}), 0, 1)});
+  const Reported report = Next();
+  ASSERT_TRUE(report.message.has_step_report());
+  EXPECT_EQ(report.message.step_report().losses_size(), 2);
+  v1::ReleaseStep release;
+  release.set_step(1);
+  release.set_decision(v1::ReleaseStep::SKIP);
+  runner_->Run(1, {.epoch = 1, .work = release});
+  EXPECT_EQ(Next().message.apply_ack().step(), 1);
+  EXPECT_EQ(Status().state(), v1::Stage::STATE_RUNNING);
+  EXPECT_EQ(Status().job_id(), "job-00000");
+
+  Abort(2, absl::OkStatus());
+  const Reported aborted = Next();
+  EXPECT_EQ(aborted.message.aborted().epoch(), 2);
+  EXPECT_EQ(Status().state(), v1::Stage::STATE_REGISTERED);
+  EXPECT_EQ(Status().rank(), -1);
+  // A release is no error.
+  EXPECT_EQ(Status().last_error().code(), 0) << Status().DebugString();
+}
+
+TEST_F(StageJobRunnerTest, AnAbortEndsAnAssemblyThatWaitsForItsPeers) {
+  runner_->Assemble(1, AssignmentOf(2));  // Nobody is stage-1.
+  joined_.WaitForNotification();
+  Abort(2, absl::UnavailableError("stage-1 died"));
+  // No failure of its own comes before that, and no StageReady.
+  const Reported next = Next();
+  EXPECT_EQ(next.message.aborted().epoch(), 2) << next.message.DebugString();
+  EXPECT_EQ(Status().state(), v1::Stage::STATE_REGISTERED);
+  EXPECT_EQ(Status().last_error().message(), "stage-1 died");
+}
+
+TEST_F(StageJobRunnerTest, WorkOfAnAbortedEpochIsDropped) {
+  Abort(5, absl::OkStatus());
+  EXPECT_EQ(Next().message.aborted().epoch(), 5);
+  runner_->Assemble(4, AssignmentOf(1));
+  runner_->Run(4, {.epoch = 4, .work = v1::ReleaseStep()});
+  // The next that is heard is of the next job.
+  EXPECT_FALSE(Fingerprint(5).empty());
+  EXPECT_TRUE(reports_.empty());
+  EXPECT_EQ(Status().state(), v1::Stage::STATE_REGISTERED);
+  EXPECT_EQ(Status().last_error().code(), 0);
+}
+
+TEST_F(StageJobRunnerTest, CommandsBeforeTheAssignmentAreAFailure) {
+  runner_->Run(1, {.epoch = 1, .work = v1::ReleaseStep()});
+  const Reported failed = Next();
+  EXPECT_EQ(failed.message.failure().epoch(), 1);
+  EXPECT_THAT(failed.message.failure().cause().message(),
+              HasSubstr("before the assignment"));
+}
+
+TEST_F(StageJobRunnerTest, AnAssemblyThatFailsIsReportedAndRemembered) {
+  device_error_ = absl::ResourceExhaustedError("no memory for 3 GiB");
+  runner_->Assemble(1, AssignmentOf(1));
+  const Reported failed = Next();
+  ASSERT_TRUE(failed.message.has_failure());
+  EXPECT_EQ(failed.message.failure().cause().stage_name(), "stage-0");
+  EXPECT_EQ(Status().last_error().message(), "no memory for 3 GiB");
+  // A user's wish, and the end of the job, do not hide it.
+  Abort(2, absl::CancelledError("cancelled"));
+  Next();
+  EXPECT_EQ(Status().last_error().message(), "no memory for 3 GiB");
+}
+
+// The late command would be refused with less than the failure before it says,
+// and be taken for a cause of its own.
+TEST_F(StageJobRunnerTest, CommandsThatComeAfterAFailureAreNoSecondOne) {
+  runner_->Assemble(1, AssignmentOf(1));
+  ASSERT_TRUE(Next().message.has_ready());
+  Write("");
+  const auto commands = [](int64_t step) {
+    return RunAction{
+        .epoch = 1,
+        .work = penstock::testing::TrainCommands(
+            LowerNamed({.ranks = 1, .micro_batches = 2}), 0, step)};
+  };
+  runner_->Run(1, commands(1));
+  const Reported failed = Next();
+  EXPECT_EQ(failed.message.failure().cause().reason(), "INPUT_NOT_VISIBLE");
+  EXPECT_THAT(failed.message.failure().cause().message(),
+              HasSubstr("data files must stay"));
+  runner_->Run(1, commands(2));
+  runner_->Run(1, {.epoch = 1, .work = v1::ReleaseStep()});
+  Abort(2, absl::UnavailableError("the job failed"));
+  const Reported next = Next();
+  EXPECT_TRUE(next.message.has_aborted()) << next.message.DebugString();
+}
+
+TEST_F(StageJobRunnerTest, AFailedCheckSaysWhichKeyIsToBlame) {
+  v1::CheckInputs check = Check();
+  check.mutable_data()->set_train_path(dir_.Path("missing"));
+  runner_->CheckInputs(1, check);
+  v1::InputsChecked checked = Next().message.inputs_checked();
+  EXPECT_EQ(checked.failed_key(), "data.train");
+  EXPECT_EQ(checked.failure().reason(), "INPUT_NOT_VISIBLE");
+  EXPECT_EQ(checked.failure().stage_name(), "stage-0");
+  check = Check();
+  check.set_model_path(dir_.Path("no-model"));
+  runner_->CheckInputs(1, check);
+  checked = Next().message.inputs_checked();
+  EXPECT_EQ(checked.failed_key(), "model.from");
+  EXPECT_THAT(checked.failure().message(), HasSubstr("no-model"));
+}
+
+TEST_F(StageJobRunnerTest, DataThatChangedBetweenTwoJobsAreReadAnew) {
+  const std::string first = Fingerprint(1);
+  const int64_t read = runner_->heartbeat().progress();
+  // Within a job they are read once.
+  EXPECT_EQ(Fingerprint(1), first);
+  EXPECT_EQ(runner_->heartbeat().progress(), read);
+  Abort(2, absl::OkStatus());
+  Next();
+  Write("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");  // Of the same size.
+  EXPECT_NE(Fingerprint(2), first);
+}
+
+}  // namespace
+}  // namespace penstock::server::service
