@@ -14,6 +14,7 @@ using server::transport::EdgeKind;
 using server::transport::Failure;
 using ::testing::_;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 using FailureTest = TransportTest;
@@ -63,7 +64,8 @@ TEST_P(FailureTest, AnotherElementTypeOfTheSameSizeFailsTheEdge) {
       b.stream(), *slot.done);
   EXPECT_THAT(slot.Await(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("i32")));
-  EXPECT_FALSE(sent->Await().ok());
+  EXPECT_THAT(sent->Await(), StatusIs(_, AllOf(HasSubstr("activation 0->1"),
+                                               HasSubstr("rank-1"))));
 }
 
 TEST_P(FailureTest, AFailedStreamFailsTheTransport) {
@@ -80,7 +82,10 @@ TEST_P(FailureTest, AFailedStreamFailsTheTransport) {
                                            HasSubstr("no memory"))));
   EXPECT_EQ(a->failure().edge, Activation(0));
   a->Abort(kCause);
-  EXPECT_FALSE(received->Await().ok());
+  EXPECT_THAT(received->Await(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("activation 0->1"), HasSubstr("rank-0"),
+                             HasSubstr("closed the connection"))));
 }
 
 TEST_P(FailureTest, ADeadPeerFailsEveryWaiterWithItsNameAndEdge) {
@@ -138,7 +143,9 @@ TEST_P(FailureTest, AfterAFailureEveryLaterEventFails) {
   ASSERT_OK(a->Connect(Soon()));
   auto first = a.Send(Activation(0), 1, {1});
   b.reset();
-  EXPECT_FALSE(first->Await().ok());
+  EXPECT_THAT(first->Await(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("rank-1"), HasSubstr("goodbye"))));
   auto later = a.Send(Activation(0), 2, {1});
   auto other = a.Receive(Gradient(1), 1, 1);
   EXPECT_EQ(later->Await(), a->status());
@@ -220,7 +227,11 @@ TEST_P(FailureTest, StreamsMayReachAMessageAfterTheAbort) {
     auto received = b.Receive(Activation(0), 1, 1);
     a->Abort(kCause);
     EXPECT_EQ(sent.Await(), kCause);
-    EXPECT_FALSE(received->Await().ok());
+    EXPECT_THAT(
+        received->Await(),
+        StatusIs(absl::StatusCode::kUnavailable,
+                 AllOf(HasSubstr("activation 0->1"), HasSubstr("rank-0"),
+                       HasSubstr("closed the connection"))));
   }
   held.RunAll();  // Payload, event and transport are gone.
 }
@@ -231,7 +242,9 @@ TEST_P(FailureTest, EventsMayOutliveTheTransport) {
   auto sent = a->Send(Activation(0), 1, {1});
   a.reset();
   EXPECT_TRUE(sent->done->Done());
-  EXPECT_FALSE(sent->Await().ok());
+  EXPECT_THAT(sent->Await(),
+              StatusIs(absl::StatusCode::kCancelled,
+                       HasSubstr("the transport was destroyed")));
 }
 
 TEST_P(FailureTest, ConnectAtItsDeadlineNamesTheMissingEdge) {
@@ -284,7 +297,10 @@ TEST_P(FailureTest, AGoodbyeWhileAMessageIsPendingFailsIt) {
   Rank a(*world_, 0, links), b(*world_, 1, links);
   ASSERT_OK(a->Connect(Soon()));
   auto received = b.Receive(Activation(0), 1, 1);
-  EXPECT_FALSE(a->Close(absl::Now() + absl::Milliseconds(200)).ok());
+  EXPECT_THAT(a->Close(absl::Now() + absl::Milliseconds(200)),
+              StatusIs(AnyOf(absl::StatusCode::kDeadlineExceeded,
+                             absl::StatusCode::kUnavailable),
+                       HasSubstr("activation 0->1")));
   EXPECT_THAT(received->Await(),
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr("rank-0"), HasSubstr("said goodbye"))));

@@ -2,6 +2,9 @@
 #include "server/transport/tcp/protocol.h"
 
 #include <random>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "tests/matchers/status_matchers.h"
@@ -209,29 +212,43 @@ TEST(ProtocolTest, EightyThousandWrongFramesNeitherCrashNorComplete) {
     (void)protocol.Next();
     // A wrong field behind a right checksum, so that the rules must find it.
     Frame frame = MessageOf(item, 0);
+    absl::StatusCode code = absl::StatusCode::kDataLoss;
+    std::string words = "sent a message against the edge's direction";
+    const auto at_target = [&](absl::StatusCode of_target, const char* rule) {
+      if (to_target) std::tie(code, words) = std::pair(of_target, rule);
+    };
     switch (random() % 6) {
       case 0:
         frame.tag.step += 1 + random() % 9;
+        at_target(absl::StatusCode::kInternal, "was expected");
         break;
       case 1:
-        frame.payload_bytes = random();
+        frame.payload_bytes = 17 + random();
+        at_target(absl::StatusCode::kInternal, "of another type or shape");
         break;
       case 2:
         frame.form_digest ^= 1 + random();
+        at_target(absl::StatusCode::kInternal, "of another type or shape");
         break;
       case 3:
         frame.number = 1 + random() % 1000;
+        at_target(absl::StatusCode::kDataLoss, "sent message number");
         break;
       case 4:
         frame = Grant(random() % 3, 1 + random() % 3);
+        words = to_target ? "sent a grant against the edge's direction"
+                          : "sent an impossible grant";
         break;
       default:
         frame = kGoodbye;
+        code = absl::StatusCode::kUnavailable;
+        words = "said goodbye while a message was pending";
         break;
     }
     const absl::StatusOr<Frame> decoded = DecodeFrame(EncodeFrame(frame));
     ASSERT_THAT(decoded, IsOk());
-    ASSERT_FALSE(protocol.OnFrame(*decoded).ok()) << i;
+    ASSERT_THAT(protocol.OnFrame(*decoded), StatusIs(code, HasSubstr(words)))
+        << i;
     ASSERT_FALSE(item.done.Done()) << i;
     protocol.FailAll(absl::CancelledError("end of round"));
     item.operation->closed = false;
