@@ -115,7 +115,8 @@ std::string StepSection(const RunFiles& files, const PipelineFacts& facts) {
       &out,
       "<p class=\"note\">A box is one command on one micro-batch, whose number "
       "it bears where there is room; darker is later, hatched is idle. %sRows "
-      "are put on one clock by the arrival of each rank's report, so they may "
+      "are put on one clock by the arrival of each rank's report, moved so "
+      "that no command starts before its input was made; within that they may "
       "be off by the way of a message. Bubble = 1 − busiest rank's busy time / "
       "step time, barrier "
       "and apply included%s.</p>\n</section>\n",

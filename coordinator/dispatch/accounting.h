@@ -13,18 +13,13 @@
 
 #include "absl/time/time.h"
 #include "common/time/clock.h"
+#include "coordinator/dispatch/step_alignment.h"
 #include "coordinator/dispatch/step_barrier.h"
 #include "coordinator/schedule/costs.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "penstock/v1/job_service.pb.h"
 
 namespace penstock::coordinator::dispatch {
-
-// A report and when it came.
-struct TimedReport {
-  v1::StepReport report;
-  common::time::MonotonicTime arrived;
-};
 
 // A released step on its way to being committed.
 struct CommittedStep {
@@ -36,8 +31,8 @@ struct CommittedStep {
   std::optional<double> validation_loss;
 };
 
-// Ops of one step as they ran, for trace.json. Times are of the coordinator's
-// clock: a rank's step ended when its report came, less the way here.
+// Ops of one step as they ran, for trace.json, on the coordinator's clock
+// (step_alignment.h).
 struct TracedStep {
   int64_t step = 0;
   std::vector<v1::StepReport> reports;              // By rank.
