@@ -14,6 +14,7 @@
 #include "coordinator/dispatch/inputs.h"
 #include "coordinator/dispatch/job_log.h"
 #include "coordinator/dispatch/job_run.h"
+#include "coordinator/dispatch/message_size.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/plan.h"
 #include "coordinator/spec/enum_names.h"
@@ -61,8 +62,15 @@ absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
   const absl::StatusOr<planner::PlanRequest> plan_request =
       PlanRequestOf(new_job);
   if (!plan_request.ok()) return PlaceRefusal(new_job, plan_request.status());
+  if (const absl::Status fits = CheckStepFits(*plan_request); !fits.ok()) {
+    return PlaceRefusal(new_job, fits);
+  }
   const absl::StatusOr<planner::Plan> plan = planner::MakePlan(*plan_request);
   if (!plan.ok()) return PlaceRefusal(new_job, plan.status());
+  if (const absl::Status fits = CheckStepFits(*plan_request, *plan);
+      !fits.ok()) {
+    return PlaceRefusal(new_job, fits);
+  }
   job.set_predicted_bubble_rate(plan->predicted.bubble_rate);
   return job;
 }

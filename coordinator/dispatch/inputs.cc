@@ -7,6 +7,7 @@
 #include "common/status/error_details.h"
 #include "common/status/key_path.h"
 #include "common/status/status_macros.h"
+#include "coordinator/dispatch/message_size.h"
 #include "coordinator/spec/data_facts.h"
 
 namespace penstock::coordinator::dispatch {
@@ -124,6 +125,22 @@ absl::Status ResolveEvaluation(const NewJob& job,
   // Rows past the last sequence count for nothing.
   const int64_t used =
       (std::min(wanted, validation.sequences()) + size - 1) / size;
+  const int64_t chunks = spec.pipeline.chunks.value_or(1);
+  const int64_t bytes =
+      CommandsBytes({.commands = used * chunks,
+                     .micro_batches = used,
+                     .stages = chunks * spec.pipeline.stages.value_or(1)});
+  if (bytes > RoomForStep()) {
+    return AtKey(
+        job, "evaluate.batches",
+        absl::StrCat(used,
+                     " validation micro-batches are too many: the "
+                     "commands of an evaluation take up to ",
+                     bytes, " bytes, and a message has room for ",
+                     RoomForStep(),
+                     "; evaluate fewer batches or raise batch.micro_batch"),
+        kInvalidSpec);
+  }
   resolved.evaluation_micro_batches = static_cast<int>(used);
   return absl::OkStatus();
 }

@@ -1,0 +1,117 @@
+#include "coordinator/dispatch/message_size.h"
+
+#include <cstdint>
+
+#include "common/rpc/grpc_settings.h"
+#include "coordinator/dispatch/command_stream.h"
+#include "coordinator/dispatch/spec_messages.h"
+#include "coordinator/planner/parameter_sizes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/coordinator/dispatch/fake_cluster.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+static_assert(kControlMessageBytes == common::rpc::kMaxControlMessageBytes);
+
+planner::PlanRequest Request(int micro_batches) {
+  const auto request = PlanRequestOf(TinyJob(2, micro_batches));
+  EXPECT_TRUE(request.ok()) << request.status();
+  return *request;
+}
+
+TEST(MessageSizeTest, TheBoundCoversTheRealCommandsAndIsNotFarOff) {
+  for (const int micro_batches : {1, 100, 3000}) {
+    const planner::PlanRequest request = Request(micro_batches);
+    ASSERT_OK_AND_ASSIGN(const planner::Plan plan, planner::MakePlan(request));
+    for (int rank = 0; rank < 2; ++rank) {
+      const v1::StepCommands commands =
+          TrainCommands(plan.program, rank, 1000000000, true);
+      const int64_t bound = CommandsBytes({.commands = commands.commands_size(),
+                                           .micro_batches = micro_batches,
+                                           .stages = 2});
+      EXPECT_GE(bound + 32, static_cast<int64_t>(commands.ByteSizeLong()));
+      EXPECT_LE(bound, 2 * static_cast<int64_t>(commands.ByteSizeLong()));
+    }
+  }
+}
+
+TEST(MessageSizeTest, TheBoundCoversALongReport) {
+  constexpr int kMicroBatches = 40000;
+  v1::StepReport report;
+  for (int i = 0; i < 2 * kMicroBatches; ++i) {
+    v1::OpTiming& timing = *report.add_timings();
+    timing.set_op(v1::OP_BACKWARD);
+    timing.set_stage(1);
+    timing.set_micro_batch(i / 2);
+    timing.set_start_ns(86400000000000);  // A day.
+    timing.set_end_ns(86400000000000);
+  }
+  for (int m = 0; m < kMicroBatches; ++m) {
+    v1::MicroBatchLoss& loss = *report.add_losses();
+    loss.set_micro_batch(m);
+    loss.set_loss_sum(123.456);
+    loss.set_valid_tokens(1000000);
+  }
+  for (int i = 0; i < 28; ++i) {
+    report.add_sums()->set_canonical_index(i);
+    report.mutable_sums(i)->set_sum_squares(0.1);
+  }
+  const int64_t bound = ReportBytes({.commands = 2 * kMicroBatches,
+                                     .micro_batches = kMicroBatches,
+                                     .stages = 2,
+                                     .parameters = 28});
+  EXPECT_GE(bound, static_cast<int64_t>(report.ByteSizeLong()));
+  EXPECT_LE(bound, static_cast<int64_t>(report.ByteSizeLong()) * 5 / 4);
+}
+
+TEST(MessageSizeTest, AHundredThousandMicroBatchesAreRefusedAtOnce) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  EXPECT_THAT(
+      cluster.Create(TinyJob(2, 100000)).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("tiny.yaml:"), HasSubstr("batch.micro_batch"),
+                     HasSubstr("100000 micro-batches a step are too many"),
+                     HasSubstr("raise batch.micro_batch"))));
+}
+
+TEST(MessageSizeTest, WhatIsNamedAsFittingFits) {
+  const planner::PlanRequest request = Request(100000);
+  ASSERT_OK(CheckStepFits(Request(40000)));
+  // The message names about how many fit; a few less do, whatever the rest.
+  const std::string message(CheckStepFits(request).message());
+  const size_t about = message.find("(about ");
+  ASSERT_NE(about, std::string::npos) << message;
+  const int fits = std::stoi(message.substr(about + 7));
+  EXPECT_OK(CheckStepFits(Request(fits - 200)));
+  EXPECT_THAT(
+      CheckStepFits(Request(fits + 2000)),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("are too many")));
+}
+
+TEST(MessageSizeTest, AnEvaluationThatDoesNotFitIsRefusedAtItsKey) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(0).validation_sequences = 400000;
+  cluster.stage(1).validation_sequences = 400000;
+  NewJob job = TinyJob(2, 4);
+  job.spec.data.validation = {{.share_millionths = 100000}};
+  job.spec.evaluate = {{.every = 2, .batches = 100000}};
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), v1::Job::STATE_FAILED);
+  EXPECT_EQ(cluster.Job().reason(), v1::Job::STATE_REASON_INVALID_SPEC);
+  EXPECT_THAT(cluster.Job().cause().message(),
+              AllOf(HasSubstr("evaluate.batches"),
+                    HasSubstr("400000 validation micro-batches")));
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::dispatch
