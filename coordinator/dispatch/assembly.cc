@@ -61,12 +61,15 @@ Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
   for (const std::string& kind : KindsFor(spec.device)) {
     const std::vector<const StageEntry*> free =
         Candidates(spec, registry, links, kind);
-    crew = Crew{.device_kind = kind};
+    crew = Crew{.device_kind = kind,
+                .protocol = registry.options().highest_protocol};
     for (const StageEntry* stage : free) {
       if (crew.names.size() == ranks) break;
       crew.names.push_back(stage->name());
       crew.hosts.push_back(stage->host());
       crew.data_addresses.push_back(stage->registration.data_address());
+      crew.protocol = std::min<int>(crew.protocol,
+                                    stage->registration.protocol().highest());
     }
     if (crew.names.size() == ranks) break;
   }

@@ -23,6 +23,7 @@ struct Crew {
   std::vector<std::string> data_addresses;
   std::string device_kind;
   std::string numerics_id;
+  int protocol = 0;  // The lowest of what was agreed with each.
 };
 
 // K free stages for the job, or fewer than K names: there are not enough.

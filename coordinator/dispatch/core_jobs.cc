@@ -53,11 +53,17 @@ absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
   job.set_micro_batches(static_cast<int>(new_job.spec.batch.micro_batches));
   job.set_threads_per_stage(
       static_cast<int>(new_job.spec.threads_per_stage.value_or(0)));
-  // Until stages are chosen auto is cpu.
-  const spec::DeviceKind device = new_job.spec.device == spec::DeviceKind::kAuto
-                                      ? spec::DeviceKind::kCpu
-                                      : new_job.spec.device;
-  job.set_device(std::string(spec::NameOf(spec::kDeviceKindNames, device)));
+  if (new_job.spec.device == spec::DeviceKind::kAuto) {
+    // Until stages are chosen.
+    job.set_device(std::string(
+        spec::NameOf(spec::kDeviceKindNames, spec::DeviceKind::kCpu)));
+    job.add_notes(
+        absl::StrCat("device: ", job.device(),
+                     " (auto; cuda where every chosen stage has it)"));
+  } else {
+    job.set_device(
+        std::string(spec::NameOf(spec::kDeviceKindNames, new_job.spec.device)));
+  }
   // What schedule and planner find is refused before anything is created.
   const absl::StatusOr<planner::PlanRequest> plan_request =
       PlanRequestOf(new_job);

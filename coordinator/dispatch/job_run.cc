@@ -349,7 +349,6 @@ void JobRun::WriteResults(const RunContext& context) {
                .ready = all_ready ? &ready : nullptr,
                .ends = all_ended ? &ends : nullptr,
                .fingerprint = fingerprint_,
-               .protocol = context.options.registry.highest_protocol,
                .build = context.options.build});
   log_.mutable_job().set_summary_json(summary);
   if (accounting_.has_value()) {

@@ -12,6 +12,7 @@
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/planner/packed_weights.h"
 #include "coordinator/planner/refusal.h"
+#include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/resolved_yaml.h"
 
 namespace penstock::coordinator::dispatch {
@@ -40,6 +41,12 @@ bool JobRun::TryStart(const RunContext& context) {
     return true;
   }
   crew_ = std::move(crew);
+  if (job_.spec.device == spec::DeviceKind::kAuto) {
+    log_.Occur({.kind = "NOTE",
+                .message = absl::StrCat("device: ", crew_.device_kind,
+                                        ", which all chosen stages have")},
+               context.now, context.actions);
+  }
   for (const std::string& name : crew_.names) job.add_stage_names(name);
   log_.Publish(context.now, context.actions);
   const schedule::Placement placement =
@@ -94,6 +101,8 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
     return;
   }
   inputs_ = *std::move(inputs);
+  inputs_.spec.device =
+      *spec::ValueOf(spec::kDeviceKindNames, crew_.device_kind);
   if (const absl::Status planned = Plan(context); !planned.ok()) {
     FailWith(planned, context);
     return;

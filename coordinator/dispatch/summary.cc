@@ -162,11 +162,14 @@ std::string Summary(const SummaryRequest& request) {
   for (size_t i = 0; i < request.crew.names.size(); ++i) {
     devices.push_back(request.crew.device_kind);
   }
-  summary["versions"] = {{"penstock", request.build.version()},
-                         {"build", request.build.build()},
-                         {"protocol", request.protocol},
-                         {"numerics", request.crew.numerics_id},
-                         {"devices", devices}};
+  summary["versions"] = {
+      {"penstock", request.build.version()},
+      {"build", request.build.build()},
+      {"protocol", request.crew.names.empty()
+                       ? ordered_json(nullptr)
+                       : ordered_json(request.crew.protocol)},
+      {"numerics", request.crew.numerics_id},
+      {"devices", devices}};
   return summary.dump(2, ' ', false, kReplace) + "\n";
 }
 

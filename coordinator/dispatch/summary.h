@@ -25,7 +25,6 @@ struct SummaryRequest {
   const std::vector<v1::StageReady>* ready = nullptr;
   const std::vector<v1::EndReport>* ends = nullptr;
   std::string fingerprint;
-  int protocol = 1;
   v1::BuildInfo build;
 };
 

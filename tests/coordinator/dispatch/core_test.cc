@@ -14,6 +14,7 @@ namespace penstock::coordinator::dispatch {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using v1::Job;
 
@@ -224,6 +225,44 @@ TEST(CoreTest, EpochsBecomeStepsWhenTheDataAreSeen) {
   EXPECT_THAT(cluster.File("job.yaml"), HasSubstr("steps: 7"));
   EXPECT_THAT(cluster.File("job.yaml"), HasSubstr("decay_steps: 7"));
   EXPECT_EQ(cluster.Job().step(), 7);
+}
+
+TEST(CoreTest, AutoDeviceIsSaidAndResolved) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  NewJob job = TinyJob(2, 2);
+  job.spec.device = spec::DeviceKind::kAuto;
+  ASSERT_OK_AND_ASSIGN(const Job created, cluster.Create(job));
+  EXPECT_THAT(created.notes(),
+              ElementsAre("device: cpu (auto; cuda where every chosen stage "
+                          "has it)"));
+  cluster.Run();
+  const auto notes = cluster.Occurrences("NOTE");
+  ASSERT_EQ(notes.size(), 2);
+  EXPECT_EQ(notes[1].message(), "device: cpu, which all chosen stages have");
+  EXPECT_THAT(cluster.File("job.yaml"), HasSubstr("device: cpu"));
+}
+
+TEST(CoreTest, TheSummaryNamesTheProtocolThatAllCouldSpeak) {
+  Options options;
+  options.registry.highest_protocol = 4;
+  FakeCluster cluster(options);
+  cluster.Start(0);
+  for (int i = 0; i < 2; ++i) {
+    FakeStage& stage = cluster.AddStage(
+        "stage-" + std::to_string(i),
+        "00000000-0000-4000-8000-00000000000" + std::to_string(i));
+    stage.protocol = i == 0 ? 5 : 3;
+    Actions actions;
+    ASSERT_OK(cluster.core
+                  ->RegisterStage(stage.Registration(), cluster.now(), actions)
+                  .status());
+    cluster.Connect(stage);
+  }
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  EXPECT_EQ(json::parse(cluster.File("summary.json"))["versions"]["protocol"],
+            3);
 }
 
 TEST(CoreTest, TheSummaryHasWhatInterfacesSays) {

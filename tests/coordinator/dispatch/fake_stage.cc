@@ -68,7 +68,7 @@ v1::RegisterStageRequest FakeStage::Registration() const {
   request.mutable_device()->set_kind(device);
   request.add_numerics_ids(numerics_id);
   request.mutable_protocol()->set_lowest(1);
-  request.mutable_protocol()->set_highest(1);
+  request.mutable_protocol()->set_highest(protocol);
   request.set_host("host-of-" + name_);
   request.set_pid(1000 + static_cast<int>(name_.back()));
   request.set_monitor_address("unix:/run/" + name_);

@@ -68,6 +68,7 @@ class FakeStage {
   // --- What it says; set before.
   std::string numerics_id = "cpu/avx2/1/0";
   std::string device = "cpu";
+  int protocol = 1;  // The highest that it speaks.
   std::string fingerprint = "f00d";
   int64_t sequences = 100;
   int64_t validation_sequences = 10;
