@@ -26,6 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/time/clock.h"
+#include "coordinator/registry/natural_order.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "penstock/v1/stage_service.pb.h"
 
@@ -131,7 +132,7 @@ class Registry {
   // Borrowed until the next call that is not const; nullptr: unknown.
   const StageEntry* Find(absl::string_view name) const;
   const StageEntry* FindBySession(SessionId session) const;
-  // By name, stage-2 before stage-10.
+  // By name (natural_order.h).
   std::vector<const StageEntry*> List() const;
   v1::Stage ToProto(const StageEntry& stage,
                     common::time::MonotonicTime now) const;
@@ -139,10 +140,11 @@ class Registry {
   const Options& options() const { return options_; }
 
  private:
-  // stage-2 before stage-10.
-  struct NaturalLess {
+  struct ByName {
     using is_transparent = void;
-    bool operator()(absl::string_view a, absl::string_view b) const;
+    bool operator()(absl::string_view a, absl::string_view b) const {
+      return NaturalLess(a, b);
+    }
   };
 
   StageEntry* FindMutable(absl::string_view name);
@@ -150,7 +152,7 @@ class Registry {
   void ForgetOldLost();
 
   const Options options_;
-  std::map<std::string, StageEntry, NaturalLess> stages_;
+  std::map<std::string, StageEntry, ByName> stages_;
   std::map<SessionId, std::string> names_;  // Open sessions.
 };
 

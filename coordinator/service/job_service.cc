@@ -19,6 +19,7 @@
 #include "common/sync/mutex.h"
 #include "common/sync/serial_queue.h"
 #include "coordinator/jobs/job_state.h"
+#include "coordinator/service/pages.h"
 #include "coordinator/service/unary.h"
 #include "penstock/v1/job_service.grpc.pb.h"
 
@@ -27,8 +28,6 @@ namespace {
 
 using common::sync::MutexLock;
 
-constexpr int kDefaultPage = 100;
-constexpr int kLargestPage = 1000;
 constexpr absl::Duration kBookmarkInterval = absl::Seconds(10);
 // A watcher that lets more than this wait is told to come back.
 constexpr size_t kLargestBacklog = 1024;
@@ -203,12 +202,7 @@ class GrpcJobServer final : public JobServer,
         context, loop_, response,
         [request](dispatch::Core& core, const dispatch::Now&,
                   dispatch::Actions&) -> absl::StatusOr<v1::ListJobsResponse> {
-          if (request->page_size() < 0) {
-            return absl::InvalidArgumentError("page_size is negative");
-          }
-          const int size = request->page_size() == 0
-                               ? kDefaultPage
-                               : std::min(request->page_size(), kLargestPage);
+          ASSIGN_OR_RETURN(const int size, PageSize(request->page_size()));
           ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
                            core.ListJobs(request->page_token(), size + 1));
           v1::ListJobsResponse page;
