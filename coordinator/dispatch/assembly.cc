@@ -208,6 +208,12 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   return assignment;
 }
 
+int64_t TotalBytes(const v1::MemoryBytes& memory) {
+  return memory.parameters() + memory.gradients() + memory.optimizer() +
+         memory.activation_slots() + memory.workspace() +
+         memory.transfer_slots();
+}
+
 absl::Status CheckCoverage(const planner::ModelShape& model, const Crew& crew,
                            const std::vector<v1::StageReady>& ready) {
   const int64_t parameters = planner::CountParameters(model);

@@ -60,6 +60,9 @@ struct AssignmentRequest {
 };
 v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank);
 
+// All that a rank has allocated.
+int64_t TotalBytes(const v1::MemoryBytes& memory);
+
 // Every canonical parameter is owned by exactly one rank, and together they
 // have the model's elements. Internal: names the parameter and the ranks.
 absl::Status CheckCoverage(const planner::ModelShape& model, const Crew& crew,

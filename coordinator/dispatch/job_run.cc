@@ -29,11 +29,8 @@ v1::Cause CauseOf(const absl::Status& status) {
 
 // The job's reason for a stage's cause: its own word, or what the code means.
 Job::StateReason ReasonOf(const v1::Cause& cause) {
-  Job::StateReason reason = Job::STATE_REASON_INTERNAL;
-  if (Job::StateReason_Parse("STATE_REASON_" + cause.reason(), &reason) &&
-      reason != Job::STATE_REASON_UNSPECIFIED) {
-    return reason;
-  }
+  const auto named = jobs::ReasonFromName(cause.reason());
+  if (named.has_value()) return *named;
   switch (static_cast<absl::StatusCode>(cause.code())) {
     case absl::StatusCode::kResourceExhausted:
       return Job::STATE_REASON_OUT_OF_MEMORY;

@@ -49,10 +49,7 @@ bool JobRun::TryStart(const RunContext& context) {
   }
   for (const std::string& name : crew_.names) job.add_stage_names(name);
   log_.Publish(context.now, context.actions);
-  const schedule::Placement placement =
-      request->given.has_value()
-          ? request->given->placement
-          : schedule::LoopPlacement(request->ranks, request->chunks);
+  const schedule::Placement placement = planner::PlacementOf(*request);
   ++context.epoch;
   checked_.assign(ranks(), std::nullopt);
   for (int rank = 0; rank < ranks(); ++rank) {
@@ -83,10 +80,7 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
   if (!all && !checked.has_failure()) return;
   const absl::StatusOr<planner::PlanRequest> request = PlanRequestOf(job_);
   CHECK_OK(request.status());
-  const schedule::Placement placement =
-      request->given.has_value()
-          ? request->given->placement
-          : schedule::LoopPlacement(request->ranks, request->chunks);
+  const schedule::Placement placement = planner::PlacementOf(*request);
   std::vector<CheckedInputs> answers;
   for (int r = 0; r < ranks(); ++r) {
     if (!checked_[r].has_value()) continue;
@@ -199,10 +193,7 @@ void JobRun::OnReady(int rank, const v1::StageReady& ready,
     return;
   }
   for (int r = 0; r < ranks(); ++r) {
-    const v1::MemoryBytes& memory = all[r].memory();
-    const int64_t measured = memory.parameters() + memory.gradients() +
-                             memory.optimizer() + memory.activation_slots() +
-                             memory.workspace() + memory.transfer_slots();
+    const int64_t measured = TotalBytes(all[r].memory());
     const int64_t predicted = plan_->memory[r].total();
     if (measured == predicted) continue;
     log_.Occur(

@@ -23,12 +23,6 @@ ordered_json OrNull(const std::optional<T>& value) {
   return value.has_value() ? ordered_json(*value) : ordered_json(nullptr);
 }
 
-int64_t TotalBytes(const v1::MemoryBytes& memory) {
-  return memory.parameters() + memory.gradients() + memory.optimizer() +
-         memory.activation_slots() + memory.workspace() +
-         memory.transfer_slots();
-}
-
 // Simulated step with the measured operations / measured step.
 std::optional<double> Realisation(const SummaryRequest& request) {
   if (request.plan == nullptr || request.accounting == nullptr) {

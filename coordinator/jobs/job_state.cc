@@ -62,12 +62,11 @@ std::string ReasonName(Job::StateReason reason) {
       absl::StripPrefix(Job::StateReason_Name(reason), "STATE_REASON_"));
 }
 
-Job::StateReason ReasonFromName(const std::string& name) {
+std::optional<Job::StateReason> ReasonFromName(const std::string& name) {
   Job::StateReason reason = Job::STATE_REASON_UNSPECIFIED;
-  if (name.empty() ||
-      !Job::StateReason_Parse(absl::StrCat("STATE_REASON_", name), &reason) ||
+  if (!Job::StateReason_Parse(absl::StrCat("STATE_REASON_", name), &reason) ||
       reason == Job::STATE_REASON_UNSPECIFIED) {
-    return Job::STATE_REASON_INTERNAL;
+    return std::nullopt;
   }
   return reason;
 }

@@ -26,6 +26,7 @@
 #ifndef PENSTOCK_COORDINATOR_JOBS_JOB_STATE_H_
 #define PENSTOCK_COORDINATOR_JOBS_JOB_STATE_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -43,8 +44,8 @@ absl::Status CheckTransition(v1::Job::State from, v1::Job::State to);
 std::string StateName(v1::Job::State state);
 std::string ReasonName(v1::Job::StateReason reason);
 
-// The reason written as `name`, or INTERNAL where there is none of that name.
-v1::Job::StateReason ReasonFromName(const std::string& name);
+// The reason written as `name`; nullopt: there is none of that name.
+std::optional<v1::Job::StateReason> ReasonFromName(const std::string& name);
 
 }  // namespace penstock::coordinator::jobs
 

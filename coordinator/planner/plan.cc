@@ -100,6 +100,12 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
 
 }  // namespace
 
+schedule::Placement PlacementOf(const PlanRequest& request) {
+  return request.given.has_value()
+             ? request.given->placement
+             : schedule::LoopPlacement(request.ranks, request.chunks);
+}
+
 absl::StatusOr<std::vector<StageLayers>> PlanStages(
     const PlanRequest& request) {
   const int stages = request.ranks * request.chunks;

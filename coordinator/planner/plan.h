@@ -47,6 +47,9 @@ struct Plan {
   std::vector<RankMemory> memory;    // By rank.
 };
 
+// Which rank holds which virtual stage: the given schedule's word, or a loop.
+schedule::Placement PlacementOf(const PlanRequest& request);
+
 // The layers of each virtual stage only: what is needed to check inputs.
 // InvalidArgument as the partitioner says.
 absl::StatusOr<std::vector<StageLayers>> PlanStages(const PlanRequest& request);

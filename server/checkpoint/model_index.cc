@@ -4,7 +4,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 
 namespace penstock::server::checkpoint {
@@ -21,20 +20,6 @@ bool IsPlainName(absl::string_view name) {
 }
 
 }  // namespace
-
-std::string ShardFile(int index, int count) {
-  if (count == 1) return std::string(kModelFile);
-  return absl::StrFormat("model-%05d-of-%05d.safetensors", index + 1, count);
-}
-
-std::string FormatModelIndex(const ModelIndex& index) {
-  nlohmann::ordered_json json;
-  json["metadata"]["total_size"] = index.total_bytes;
-  for (const auto& [tensor, shard] : index.shards) {
-    json["weight_map"][tensor] = shard;
-  }
-  return json.dump(2) + "\n";
-}
 
 absl::StatusOr<ModelIndex> ParseModelIndex(absl::string_view text) {
   // Depth is no danger: nothing but three levels is ever looked at, and the

@@ -1,5 +1,6 @@
-// model.safetensors.index.json: which shard holds which tensor, and the names
-// that Hugging Face gives to the files of a model folder.
+// model.safetensors.index.json, read: which shard holds which tensor; and the
+// names that Hugging Face gives to the files of a model folder. The coordinator
+// writes the index and names the shards (coordinator/dispatch/summary.h).
 #ifndef PENSTOCK_SERVER_CHECKPOINT_MODEL_INDEX_H_
 #define PENSTOCK_SERVER_CHECKPOINT_MODEL_INDEX_H_
 
@@ -17,18 +18,10 @@ inline constexpr absl::string_view kModelIndexFile =
     "model.safetensors.index.json";
 inline constexpr absl::string_view kConfigFile = "config.json";
 
-// The file that writer `index` of `count` writes: kModelFile when it is the
-// only one, else "model-00002-of-00004.safetensors" (index from 0, the name
-// from 1).
-std::string ShardFile(int index, int count);
-
 struct ModelIndex {
   std::map<std::string, std::string> shards;  // Tensor -> file in the folder.
   int64_t total_bytes = 0;                    // Of all tensors' data.
 };
-
-// The file's text, as transformers writes it.
-std::string FormatModelIndex(const ModelIndex& index);
 
 // A parser of outside bytes. InvalidArgument unless it is {"weight_map":
 // {tensor: file}}, not empty, and every file a plain name ending in

@@ -44,8 +44,8 @@ TEST(JobStateTest, ReasonsHaveNamesBothWays) {
   EXPECT_EQ(ReasonName(Job::STATE_REASON_STAGE_LOST), "STAGE_LOST");
   EXPECT_EQ(ReasonName(Job::STATE_REASON_UNSPECIFIED), "");
   EXPECT_EQ(ReasonFromName("OUT_OF_MEMORY"), Job::STATE_REASON_OUT_OF_MEMORY);
-  EXPECT_EQ(ReasonFromName("EDGE_BROKEN"), Job::STATE_REASON_INTERNAL);
-  EXPECT_EQ(ReasonFromName("UNSPECIFIED"), Job::STATE_REASON_INTERNAL);
+  EXPECT_EQ(ReasonFromName("EDGE_BROKEN"), std::nullopt);
+  EXPECT_EQ(ReasonFromName("UNSPECIFIED"), std::nullopt);
 }
 
 }  // namespace

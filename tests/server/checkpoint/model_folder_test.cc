@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -119,12 +120,15 @@ TEST_F(ModelFolderTest, ReadsOneFile) {
 }
 
 TEST_F(ModelFolderTest, ReadsShards) {
-  WriteRaw(ShardFile(0, 2), {embedding_});
-  WriteRaw(ShardFile(1, 2), {norm_});
-  WriteText(kModelIndexFile,
-            FormatModelIndex({.shards = {{embedding_.name, ShardFile(0, 2)},
-                                         {norm_.name, ShardFile(1, 2)}},
-                              .total_bytes = 32}));
+  WriteRaw("model-00001-of-00002.safetensors", {embedding_});
+  WriteRaw("model-00002-of-00002.safetensors", {norm_});
+  WriteText(kModelIndexFile, R"({
+  "metadata": {"total_size": 32},
+  "weight_map": {
+    "transformer.h.0.ln_1.weight": "model-00002-of-00002.safetensors",
+    "transformer.wte.weight": "model-00001-of-00002.safetensors"
+  }
+})");
   ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
   EXPECT_THAT(ReadAll(reader, "transformer.h.0.ln_1.weight", 2),
               ElementsAre(7, 8));
@@ -257,7 +261,7 @@ TEST_F(ModelFolderTest, RefusesAnIndexThatPointsOutOfTheFolder) {
 }
 
 TEST_F(ModelFolderTest, RefusesAnIndexThatItsShardsDoNotBearOut) {
-  WriteRaw(ShardFile(0, 1), {embedding_, norm_});
+  WriteRaw(kModelFile, {embedding_, norm_});
   std::filesystem::rename(Path(kModelFile),
                           Path("model-00001-of-00002.safetensors"));
   WriteText(kModelIndexFile,
@@ -384,15 +388,18 @@ TEST(SafetensorsWriterTest, DataBeginAtAMultipleOfEight) {
   }
 }
 
-TEST(ModelIndexTest, RoundTripsAndNamesShardsAsHuggingFaceDoes) {
-  const ModelIndex index{
-      .shards = {{"a", ShardFile(0, 12)}, {"b", ShardFile(11, 12)}},
-      .total_bytes = 40};
-  EXPECT_EQ(ShardFile(11, 12), "model-00012-of-00012.safetensors");
-  EXPECT_EQ(ShardFile(0, 1), "model.safetensors");
-  ASSERT_OK_AND_ASSIGN(const ModelIndex read,
-                       ParseModelIndex(FormatModelIndex(index)));
-  EXPECT_EQ(read.shards, index.shards);
+TEST(ModelIndexTest, ReadsWhatTransformersWrites) {
+  ASSERT_OK_AND_ASSIGN(const ModelIndex read, ParseModelIndex(R"({
+  "metadata": {"total_size": 40},
+  "weight_map": {
+    "a": "model-00001-of-00012.safetensors",
+    "b": "model-00012-of-00012.safetensors"
+  }
+})"));
+  const std::map<std::string, std::string> shards = {
+      {"a", "model-00001-of-00012.safetensors"},
+      {"b", "model-00012-of-00012.safetensors"}};
+  EXPECT_EQ(read.shards, shards);
   EXPECT_EQ(read.total_bytes, 40);
 }
 
