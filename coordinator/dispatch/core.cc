@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
@@ -72,12 +73,7 @@ absl::StatusOr<v1::RegisterStageResponse> Core::RegisterStage(
   if (!answer.ok()) {
     // Of a taken name the stage tries again; nothing else can be mended.
     if (!absl::IsAlreadyExists(answer.status())) {
-      v1::Cause cause;
-      cause.set_code(static_cast<int>(answer.status().code()));
-      cause.set_reason(common::status::Reason(answer.status()));
-      cause.set_stage_name(request.stage_name());
-      cause.set_message(std::string(answer.status().message()));
-      s.Gone(cause);
+      s.Gone(common::rpc::ToCause(answer.status(), request.stage_name()));
       s.Settle(now, actions);
     }
     return answer.status();
@@ -85,14 +81,10 @@ absl::StatusOr<v1::RegisterStageResponse> Core::RegisterStage(
   const registry::Registry::Registered registered = *std::move(answer);
   if (registered.replaced.has_value()) {
     const StageEntry& old = *registered.replaced;
-    v1::Cause cause;
-    cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
-    cause.set_reason("STAGE_LOST");
-    cause.set_stage_name(old.name());
-    cause.set_message(
-        absl::StrCat(registry::Describe(old), " is lost: incarnation ",
-                     request.incarnation(), ", pid ", request.pid(),
-                     " on host ", request.host(), " took its name"));
+    const v1::Cause cause = registry::LostCause(
+        old, absl::StrCat("is lost: incarnation ", request.incarnation(),
+                          ", pid ", request.pid(), " on host ", request.host(),
+                          " took its name"));
     if (old.connected()) {
       actions.push_back(
           CloseSession{old.session, absl::AbortedError(cause.message())});
@@ -150,10 +142,12 @@ absl::Status Core::OpenSession(SessionId session, const v1::Hello& hello,
       common::time::ToProto(s.options.registry.heartbeat);
   s.links.SendUnnumbered(name, std::move(welcome), actions);
   if (stray) {
-    v1::Cause cause;
-    cause.set_code(static_cast<int>(absl::StatusCode::kAborted));
-    cause.set_message("the job that this stage worked for has ended");
-    s.links.Abort(name, ++s.epoch, cause, actions);
+    s.links.Abort(
+        name, ++s.epoch,
+        common::rpc::ToCause(
+            absl::AbortedError("the job that this stage worked for has ended"),
+            ""),
+        actions);
   } else {
     s.links.Resume(name, hello, actions);
   }
@@ -229,27 +223,30 @@ absl::Status Core::ReportStageExit(const v1::ReportStageExitRequest& request,
       request.exit_code() > 128
           ? absl::StrCat("was killed by signal ", request.exit_code() - 128)
           : absl::StrCat("exited with code ", request.exit_code());
-  v1::Cause cause;
-  // Its own start was refused: flags, an address in use, a name.
-  cause.set_code(static_cast<int>(request.exit_code() == kBadConfiguration
-                                      ? absl::StatusCode::kInvalidArgument
-                                      : absl::StatusCode::kUnavailable));
-  cause.set_reason("STAGE_LOST");
-  cause.set_stage_name(request.stage_name());
+  const auto lost = [&](const std::string& who, absl::string_view when) {
+    // Its own start was refused: flags, an address in use, a name.
+    const auto code = request.exit_code() == kBadConfiguration
+                          ? absl::StatusCode::kInvalidArgument
+                          : absl::StatusCode::kUnavailable;
+    return common::rpc::ToCause(
+        common::status::WithReason(
+            absl::Status(code, absl::StrCat(who, " ", how, when)),
+            "STAGE_LOST"),
+        request.stage_name());
+  };
   const StageEntry* stage = s.registry.Find(request.stage_name());
   if (stage == nullptr || stage->registration.pid() != request.pid()) {
     if (!s.options.fixed_stages) {
       return absl::NotFoundError(absl::StrCat("no stage ", request.stage_name(),
                                               " with pid ", request.pid()));
     }
-    cause.set_message(absl::StrCat(request.stage_name(), " (pid ",
-                                   request.pid(), ") ", how,
-                                   " before it registered"));
-    s.Gone(cause);
+    s.Gone(
+        lost(absl::StrCat(request.stage_name(), " (pid ", request.pid(), ")"),
+             " before it registered"));
     s.Settle(now, actions);
     return absl::OkStatus();
   }
-  cause.set_message(absl::StrCat(registry::Describe(*stage), " ", how));
+  const v1::Cause cause = lost(registry::Describe(*stage), "");
   JobRun* run = s.RunOf(request.stage_name());
   if (run == nullptr) s.Gone(cause);
   if (stage->lost()) {
@@ -284,15 +281,11 @@ void Core::MonitorRefused(absl::string_view stage_name,
     run->MonitorRefused(stage_name, s.Context(now, actions));
   } else if (stage->broken_since.has_value() &&
              now.monotonic - *stage->broken_since <= s.options.cause_window) {
-    v1::Cause cause;
-    cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
-    cause.set_reason("STAGE_LOST");
-    cause.set_stage_name(std::string(stage_name));
-    cause.set_message(
-        absl::StrCat(registry::Describe(*stage),
-                     " is lost: its session broke and its monitor port refuses "
-                     "connections"));
-    s.registry.MarkLost(stage_name, cause);
+    s.registry.MarkLost(
+        stage_name,
+        registry::LostCause(*stage,
+                            "is lost: its session broke and its monitor port "
+                            "refuses connections"));
   }
   s.Settle(now, actions);
 }

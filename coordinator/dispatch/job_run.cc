@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/summary.h"
@@ -18,14 +19,6 @@ using v1::Job;
 using v1::Occurrence;
 
 namespace {
-
-v1::Cause CauseOf(const absl::Status& status) {
-  v1::Cause cause;
-  cause.set_code(static_cast<int>(status.code()));
-  cause.set_message(std::string(status.message()));
-  cause.set_reason(common::status::Reason(status));
-  return cause;
-}
 
 // The job's reason for a stage's cause: its own word, or what the code means.
 Job::StateReason ReasonOf(const v1::Cause& cause) {
@@ -98,9 +91,8 @@ absl::Status JobRun::Receive(absl::string_view stage,
       break;  // Heartbeat and Aborted are the core's.
   }
   if (!status.ok()) {
-    v1::Cause cause = CauseOf(status);
-    cause.set_stage_name(std::string(stage));
-    Fail(Job::STATE_REASON_INTERNAL, cause, context);
+    Fail(Job::STATE_REASON_INTERNAL, common::rpc::ToCause(status, stage),
+         context);
   }
   return status;
 }
@@ -171,9 +163,8 @@ void JobRun::SessionRestored(absl::string_view stage, const v1::Hello& hello,
     status = OnStepReport(rank, hello.report(), context);
   }
   if (!status.ok()) {
-    v1::Cause cause = CauseOf(status);
-    cause.set_stage_name(std::string(stage));
-    Fail(Job::STATE_REASON_INTERNAL, cause, context);
+    Fail(Job::STATE_REASON_INTERNAL, common::rpc::ToCause(status, stage),
+         context);
   }
 }
 
@@ -188,14 +179,10 @@ void JobRun::MonitorRefused(absl::string_view stage,
 void JobRun::Blame(const RunContext& context) {
   if (phase_ == Phase::kStopping || phase_ == Phase::kOver) return;
   if (const auto lost = first_cause_.Lost(); lost.has_value()) {
-    v1::Cause cause;
-    cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
-    cause.set_reason("STAGE_LOST");
-    cause.set_stage_name(lost->name);
     const registry::StageEntry* entry = context.registry.Find(lost->name);
-    cause.set_message(
-        absl::StrCat(entry == nullptr ? lost->name : registry::Describe(*entry),
-                     " is lost: ", lost->evidence));
+    CHECK(entry != nullptr);  // It is of this job's crew.
+    const v1::Cause cause =
+        registry::LostCause(*entry, absl::StrCat("is lost: ", lost->evidence));
     context.registry.MarkLost(lost->name, cause);
     StageLost(lost->name, cause, context);
     return;
@@ -259,7 +246,7 @@ void JobRun::WriteFailed(const absl::Status& status,
 }
 
 void JobRun::FailWith(const absl::Status& status, const RunContext& context) {
-  const v1::Cause cause = CauseOf(status);
+  const v1::Cause cause = common::rpc::ToCause(status, "");
   Fail(ReasonOf(cause), cause, context);
 }
 
@@ -282,10 +269,9 @@ void JobRun::Fail(Job::StateReason reason, const v1::Cause& cause,
 
 void JobRun::Cancel(const RunContext& context) {
   if (phase_ == Phase::kStopping) return;  // It ends already.
-  v1::Cause cause;
-  cause.set_code(static_cast<int>(absl::StatusCode::kCancelled));
-  cause.set_reason("USER");
-  cause.set_message("cancelled");
+  const v1::Cause cause = common::rpc::ToCause(
+      common::status::WithReason(absl::CancelledError("cancelled"), "USER"),
+      "");
   log_.Move(Job::STATE_CANCELLING, context.now, context.actions);
   Stop({.state = Job::STATE_CANCELLED,
         .reason = Job::STATE_REASON_USER,

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/log/log.h"
+#include "common/rpc/cause.h"
+#include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/command_stream.h"
@@ -170,15 +172,15 @@ void JobRun::Release(const StepResult& result, const RunContext& context) {
                : absl::StrCat("step ", result.step,
                               " has no valid token; it updates nothing");
     if (fails) {
-      v1::Cause cause;
-      cause.set_code(static_cast<int>(absl::StatusCode::kOutOfRange));
-      cause.set_reason("NONFINITE");
-      cause.set_stage_name(stage);
-      cause.set_message(absl::StrCat(
-          message,
-          "; lower the learning rate, or set optimizer.on_nonfinite: "
-          "skip"));
-      Fail(Job::STATE_REASON_NONFINITE, cause, context);
+      Fail(Job::STATE_REASON_NONFINITE,
+           common::rpc::ToCause(common::status::WithReason(
+                                    absl::OutOfRangeError(absl::StrCat(
+                                        message,
+                                        "; lower the learning rate, or set "
+                                        "optimizer.on_nonfinite: skip")),
+                                    "NONFINITE"),
+                                stage),
+           context);
       return;
     }
     log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
@@ -305,12 +307,11 @@ void JobRun::CheckProgress(const RunContext& context) {
   const absl::Duration still = context.now.monotonic - moved_;
   const absl::Duration notice = context.options.registry.lease;
   if (still >= context.options.stall_deadline) {
-    v1::Cause cause;
-    cause.set_code(static_cast<int>(absl::StatusCode::kDeadlineExceeded));
-    cause.set_message(absl::StrCat("nothing moved for ",
-                                   absl::FormatDuration(still),
-                                   "; waiting for ", MissingText()));
-    Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, cause, context);
+    const absl::Status status = absl::DeadlineExceededError(
+        absl::StrCat("nothing moved for ", absl::FormatDuration(still),
+                     "; waiting for ", MissingText()));
+    Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, common::rpc::ToCause(status, ""),
+         context);
     return;
   }
   if (still >= notice && !stalled_) {

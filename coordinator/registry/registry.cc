@@ -8,6 +8,7 @@
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
 #include "common/log/log.h"
+#include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
@@ -49,6 +50,14 @@ std::string Describe(const StageEntry& stage) {
   return absl::StrCat(stage.name(), " (incarnation ",
                       stage.registration.incarnation(), ", pid ",
                       stage.registration.pid(), " on host ", stage.host(), ")");
+}
+
+v1::Cause LostCause(const StageEntry& stage, absl::string_view how) {
+  return common::rpc::ToCause(
+      common::status::WithReason(
+          absl::UnavailableError(absl::StrCat(Describe(stage), " ", how)),
+          "STAGE_LOST"),
+      stage.name());
 }
 
 StageEntry* Registry::FindMutable(absl::string_view name) {
@@ -265,17 +274,16 @@ std::vector<std::string> Registry::Expire(MonotonicTime now) {
   }
   for (const std::string& name : expired) {
     const StageEntry& stage = *Find(name);
-    v1::Cause cause;
-    cause.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
-    cause.set_reason("STAGE_LOST");
-    cause.set_stage_name(name);
-    cause.set_message(absl::StrCat(
-        Describe(stage), " was silent for ",
-        absl::FormatDuration(now - stage.last_contact), ", its lease is ",
-        absl::FormatDuration(options_.lease),
-        stage.connected() ? " (its connection is open: is the process stopped?)"
-                          : " (its connection is broken)"));
-    MarkLost(name, cause);
+    MarkLost(
+        name,
+        LostCause(stage,
+                  absl::StrCat(
+                      "was silent for ",
+                      absl::FormatDuration(now - stage.last_contact),
+                      ", its lease is ", absl::FormatDuration(options_.lease),
+                      stage.connected() ? " (its connection is open: is the "
+                                          "process stopped?)"
+                                        : " (its connection is broken)")));
   }
   return expired;
 }

@@ -75,6 +75,9 @@ struct StageEntry {
 // "stage-1 (incarnation 0d2f..., pid 412 on host n7)".
 std::string Describe(const StageEntry& stage);
 
+// Why the stage is LOST: Unavailable, reason STAGE_LOST, "DESCRIPTION HOW".
+v1::Cause LostCause(const StageEntry& stage, absl::string_view how);
+
 // Thread-compatible: confined to the core's loop.
 class Registry {
  public:
