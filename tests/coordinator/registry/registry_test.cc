@@ -216,7 +216,9 @@ TEST(RegistryTest, LostEntriesAreBounded) {
 
 TEST(StageStateTest, NothingLeavesLostAndIllegalMovesAreNamed) {
   for (int to = Stage::STATE_REGISTERED; to <= Stage::STATE_LOST; ++to) {
-    EXPECT_FALSE(CheckTransition(Stage::STATE_LOST, Stage::State(to)).ok());
+    EXPECT_THAT(
+        CheckTransition(Stage::STATE_LOST, Stage::State(to)),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("LOST")));
   }
   EXPECT_THAT(CheckTransition(Stage::STATE_REGISTERED, Stage::STATE_RUNNING),
               StatusIs(absl::StatusCode::kFailedPrecondition,

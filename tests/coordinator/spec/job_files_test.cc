@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/status/error_details.h"
 #include "coordinator/spec/job_parser.h"
 #include "coordinator/spec/resolved_yaml.h"
 #include "gmock/gmock.h"
@@ -20,6 +21,8 @@ namespace penstock::coordinator::spec {
 namespace {
 
 using ::penstock::testing::IsOk;
+using ::penstock::testing::StatusIs;
+using ::testing::HasSubstr;
 
 std::filesystem::path Folder(absl::string_view name) {
   return std::filesystem::path(std::getenv("PENSTOCK_TEST_DATA")) /
@@ -56,7 +59,9 @@ TEST(JobFilesTest, EachBadFileGivesExactlyItsErrors) {
     SCOPED_TRACE(path);
     const ParsedJob job =
         ParseJob(Read(path), path.filename().string(), ParseOptions{});
-    EXPECT_FALSE(job.ok());
+    EXPECT_THAT(job.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr(path.filename().string())));
+    EXPECT_EQ(common::status::Reason(job.status()), "INVALID_SPEC");
     const std::string errors = RenderAll(job.violations, job.positions) + "\n";
     ExpectGolden(std::filesystem::path(path).replace_extension(".err"), errors);
   }
