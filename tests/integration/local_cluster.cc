@@ -90,13 +90,6 @@ v1::RegisterStageRequest LocalStage::Registration() const {
   return request;
 }
 
-v1::Hello LocalStage::Hello() const {
-  v1::Hello hello;
-  hello.set_stage_name(name_);
-  hello.set_incarnation(Registration().incarnation());
-  return hello;
-}
-
 void LocalStage::Check(const v1::CheckInputs& check) {
   v1::StageMessage message;
   v1::InputsChecked& checked = *message.mutable_inputs_checked();
@@ -217,18 +210,25 @@ LocalCluster::LocalCluster(int stages, const Options& options)
             store_),
       hub_({.max_delay = options.max_delay, .seed = options.seed}) {
   for (int i = 0; i < stages; ++i) {
-    stages_.push_back(std::make_unique<LocalStage>(LocalStage::Deps{
-        .index = i,
-        .device = options.device(),
-        .hub = &hub_,
-        .mailbox = &mailbox_,
-        .clock = &clock_,
-        .sequences = options.sequences,
-        .validation_sequences = options.validation_sequences}));
+    if (options.stage) {
+      stages_.push_back(options.stage(i, hub_, mailbox_));
+    } else {
+      stages_.push_back(std::make_unique<LocalStage>(LocalStage::Deps{
+          .index = i,
+          .device = options.device(),
+          .hub = &hub_,
+          .mailbox = &mailbox_,
+          .clock = &clock_,
+          .sequences = options.sequences,
+          .validation_sequences = options.validation_sequences}));
+    }
+    const v1::RegisterStageRequest registration = stages_[i]->Registration();
+    v1::Hello hello;
+    hello.set_stage_name(registration.stage_name());
+    hello.set_incarnation(registration.incarnation());
     Actions actions;
-    CHECK_OK(core_.RegisterStage(stages_[i]->Registration(), now(), actions)
-                 .status());
-    CHECK_OK(core_.OpenSession(i + 1, stages_[i]->Hello(), now(), actions));
+    CHECK_OK(core_.RegisterStage(registration, now(), actions).status());
+    CHECK_OK(core_.OpenSession(i + 1, hello, now(), actions));
     CHECK_OK(CarryOut(actions));
   }
 }

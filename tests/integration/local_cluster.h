@@ -52,9 +52,19 @@ class UnwrittenModel final : public server::executor::ModelWriter {
                               server::device::Stream& stream) override;
 };
 
-// One stage daemon's core: decodes what the coordinator says and runs it.
-// Confined to the test's thread, but for the listener's calls.
-class LocalStage final : public server::executor::ExecutorListener {
+// A stage as the coordinator's core sees it. Confined to the test's thread.
+class ClusterStage {
+ public:
+  virtual ~ClusterStage() = default;
+  virtual v1::RegisterStageRequest Registration() const = 0;
+  // Answers go to the mailbox.
+  virtual absl::Status Take(const v1::CoordinatorMessage& message) = 0;
+};
+
+// One stage daemon's core: decodes what the coordinator says and runs it, on
+// made-up data. Confined to the test's thread, but for the listener's calls.
+class LocalStage final : public ClusterStage,
+                         public server::executor::ExecutorListener {
  public:
   struct Deps {
     int index = 0;
@@ -68,9 +78,8 @@ class LocalStage final : public server::executor::ExecutorListener {
   explicit LocalStage(Deps deps);
   ~LocalStage() override;
 
-  v1::RegisterStageRequest Registration() const;
-  v1::Hello Hello() const;
-  absl::Status Take(const v1::CoordinatorMessage& message);
+  v1::RegisterStageRequest Registration() const override;
+  absl::Status Take(const v1::CoordinatorMessage& message) override;
 
   void OnStepReport(const v1::StepReport& report) override;
   void OnApplyAck(const v1::ApplyAck& ack) override;
@@ -99,6 +108,11 @@ class LocalCluster {
     uint64_t seed = 0;
     int64_t sequences = 64;
     int64_t validation_sequences = 8;
+    // Empty: a LocalStage.
+    std::function<std::unique_ptr<ClusterStage>(
+        int index, server::transport::inprocess::Hub& hub,
+        StageMailbox& mailbox)>
+        stage;
   };
   LocalCluster(int stages, const Options& options);
 
@@ -117,7 +131,7 @@ class LocalCluster {
   coordinator::jobs::InMemoryJobStore store_;
   coordinator::dispatch::Core core_;
   server::transport::inprocess::Hub hub_;
-  std::vector<std::unique_ptr<LocalStage>> stages_;
+  std::vector<std::unique_ptr<ClusterStage>> stages_;
   std::string metrics_;
 };
 

@@ -1,6 +1,5 @@
 // Promise 1: the same bits for every K, schedule and recompute setting, with
 // dropout on. The oracle drives chunks one after the other on one thread.
-#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -11,83 +10,26 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/device/reference/factory.h"
-#include "server/model/init.h"
-#include "tests/matchers/status_matchers.h"
+#include "tests/server/executor/bits_oracle.h"
 #include "tests/server/executor/pipeline.h"
-#include "tests/server/model/sequential_pipeline.h"
 
 namespace penstock::testing {
 namespace {
 
-constexpr int kSteps = 20;
-constexpr int64_t kGlobal = 8;
-constexpr int64_t kSequence = 8;
-constexpr double kLearningRate = 1e-2;
+constexpr int64_t kGlobal = BitsJob::kGlobal;
 
-struct Expected {
-  std::string sha256;
-  std::vector<double> loss;
-  std::vector<double> grad_norm;
-};
-
-// What one thread makes of it, micro-batch after micro-batch.
-Expected Oracle(const server::model::ModelConfig& model, int64_t micro_batch) {
-  const auto device = server::device::reference::CreateReferenceDevice();
-  CHECK_OK(device.status());
-  const auto pipeline = SequentialPipeline::Create(
-      **device, {.model = model,
-                 .ranges = CutEvenly(model.layers, 1),
-                 .shape = {.batch = micro_batch, .seq = kSequence},
-                 .seed = 1,
-                 .optimizer = {.weight_decay = 0.1f},
-                 .learning_rate = kLearningRate});
-  CHECK_OK(pipeline.status());
-  CHECK_OK((*pipeline)->Load(
-      [](const server::model::ParameterSpec& spec, absl::Span<float> values) {
-        server::model::Initialise(1, spec, values);
-        return absl::OkStatus();
-      }));
-  MadeUpData data(kSequence, model.vocab);
-  Expected expected;
-  for (int step = 0; step < kSteps; ++step) {
-    StepBatch batch{.step = step + 1, .first_sample = step * kGlobal};
-    for (int64_t i = 0; i < kGlobal; ++i) {
-      CHECK_OK(data.Read(MadeUpData::Split::kTraining, step * kGlobal + i,
-                         absl::MakeSpan(batch.ids.emplace_back(kSequence)),
-                         absl::MakeSpan(batch.labels.emplace_back(kSequence))));
-    }
-    const auto result = (*pipeline)->Accumulate(batch);
-    CHECK_OK(result.status());
-    expected.loss.push_back(result->loss);
-    expected.grad_norm.push_back(result->grad_norm);
-    CHECK_OK((*pipeline)->Apply(*result));
-  }
-  const auto sha256 = (*pipeline)->WeightsSha256();
-  CHECK_OK(sha256.status());
-  expected.sha256 = *sha256;
-  return expected;
+Bits Oracle(const server::model::ModelConfig& model, int64_t micro_batch) {
+  return BitsOracle(*server::device::reference::CreateReferenceDevice().value(),
+                    model, micro_batch);
 }
 
 // A pipeline of `program` gives what the oracle gives.
 void ExpectOracle(const coordinator::schedule::LoweredProgram& program,
                   const server::model::ModelConfig& model, bool recompute,
-                  const Expected& expected) {
-  ASSERT_OK_AND_ASSIGN(
-      const auto pipeline,
-      Pipeline::Create(
-          {.program = program,
-           .assignment = {.model = model,
-                          .micro_batch = kGlobal / program.micro_batches,
-                          .full_recompute = recompute},
-           .learning_rate = kLearningRate}));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Pipeline::Step> steps,
-                       pipeline->Train(kSteps));
-  for (int step = 0; step < kSteps; ++step) {
-    // Sums over micro-batches associate differently.
-    EXPECT_DOUBLE_EQ(steps[step].loss, expected.loss[step]);
-    EXPECT_EQ(steps[step].grad_norm, expected.grad_norm[step]);
-  }
-  EXPECT_THAT(pipeline->End(), IsOkAndHolds(expected.sha256));
+                  const Bits& expected) {
+  ExpectBits({.program = program,
+              .assignment = {.model = model, .full_recompute = recompute}},
+             expected);
 }
 
 // Schedule, M, tied.
@@ -99,7 +41,7 @@ TEST_P(BitsTest, AreTheOraclesForEveryDepth) {
   server::model::ModelConfig model = TinyModel();
   model.tied = tied;
   const int64_t micro_batch = kGlobal / micro_batches;
-  const Expected expected = Oracle(model, micro_batch);
+  const Bits expected = Oracle(model, micro_batch);
   for (int ranks = 1; ranks <= 4; ++ranks) {
     for (bool recompute : {false, true}) {
       SCOPED_TRACE(absl::StrCat("K ", ranks, " recompute ", recompute));
@@ -160,7 +102,7 @@ TEST_P(ChunksTest, SplitBackwardsAndLocalHandOversGiveTheOraclesBits) {
   const auto placement = v_shaped ? coordinator::schedule::VPlacement(2, 2)
                                   : coordinator::schedule::LoopPlacement(2, 2);
   for (int micro_batches : {1, 4}) {
-    const Expected expected = Oracle(model, kGlobal / micro_batches);
+    const Bits expected = Oracle(model, kGlobal / micro_batches);
     for (bool recompute : {false, true}) {
       SCOPED_TRACE(absl::StrCat("M ", micro_batches, " recompute ", recompute));
       ExpectOracle(SplitProgram(placement, micro_batches, tied), model,
