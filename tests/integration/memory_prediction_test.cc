@@ -83,8 +83,7 @@ void Check(server::device::Device& device, const NewJob& job) {
   const Options options;
   for (int rank = 0; rank < request->ranks; ++rank) {
     const auto assignment =
-        server::executor::DecodeAssignment(AssignmentFor({.job = job,
-                                                          .spec = job.spec,
+        server::executor::DecodeAssignment(AssignmentFor({.spec = job.spec,
                                                           .job_id = "job",
                                                           .plan = *plan,
                                                           .crew = crew,
