@@ -38,6 +38,13 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
     info.set_domain(kErrorDomain);
     details.add_details()->PackFrom(info);
   }
+  if (const auto delay = status::RetryAfter(status); delay.has_value()) {
+    google::rpc::RetryInfo retry;
+    const int64_t ns = absl::ToInt64Nanoseconds(*delay);
+    retry.mutable_retry_delay()->set_seconds(ns / 1000000000);
+    retry.mutable_retry_delay()->set_nanos(static_cast<int>(ns % 1000000000));
+    details.add_details()->PackFrom(retry);
+  }
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
                       Shortened(status.message()), details.SerializeAsString());
 }
@@ -55,6 +62,13 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
     google::rpc::ErrorInfo info;
     if (detail.UnpackTo(&info) && info.domain() == kErrorDomain) {
       converted = status::WithReason(std::move(converted), info.reason());
+    }
+    google::rpc::RetryInfo retry;
+    if (detail.UnpackTo(&retry)) {
+      converted = status::WithRetryAfter(
+          std::move(converted),
+          absl::Seconds(retry.retry_delay().seconds()) +
+              absl::Nanoseconds(retry.retry_delay().nanos()));
     }
   }
   return converted;

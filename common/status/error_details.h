@@ -7,10 +7,12 @@
 #ifndef PENSTOCK_COMMON_STATUS_ERROR_DETAILS_H_
 #define PENSTOCK_COMMON_STATUS_ERROR_DETAILS_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace penstock::common::status {
 
@@ -23,6 +25,13 @@ absl::Status WithReason(absl::Status status, absl::string_view reason);
 
 // The reason, or "" where there is none.
 std::string Reason(const absl::Status& status);
+
+// The same status saying that what stands in the way now may be gone after
+// `delay`; travels as google.rpc.RetryInfo. REQUIRES: finite, not negative.
+absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
+
+// That delay, or nullopt where there is none.
+std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
 }  // namespace penstock::common::status
 

@@ -106,11 +106,14 @@ absl::StatusOr<Registry::Registered> Registry::Register(
       return result;
     }
     if (!same && Alive(*old, now)) {
-      return absl::AlreadyExistsError(absl::StrCat(
-          "the name ", request.stage_name(), " is taken by ", Describe(*old),
-          ", which is alive; refused incarnation ", request.incarnation(),
-          ", pid ", request.pid(), " on host ", request.host(),
-          "; give it another --name"));
+      // Whether it lives is certain when its lease is over.
+      return common::status::WithRetryAfter(
+          absl::AlreadyExistsError(absl::StrCat(
+              "the name ", request.stage_name(), " is taken by ",
+              Describe(*old), ", which is alive; refused incarnation ",
+              request.incarnation(), ", pid ", request.pid(), " on host ",
+              request.host(), "; give it another --name")),
+          options_.lease);
     }
     if (!old->lost()) result.replaced = *old;
     names_.erase(old->session);

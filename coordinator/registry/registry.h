@@ -89,7 +89,8 @@ class Registry {
     std::optional<StageEntry> replaced;
   };
   // InvalidArgument: a bad name, incarnation or device.
-  // AlreadyExists: another incarnation of the name is alive; names both.
+  // AlreadyExists: another incarnation of the name is alive; names both, and
+  // says to retry for one lease (status/error_details.h).
   // FailedPrecondition, reason PROTOCOL_VERSION_UNSUPPORTED: no common version.
   absl::StatusOr<Registered> Register(const v1::RegisterStageRequest& request,
                                       common::time::MonotonicTime now);

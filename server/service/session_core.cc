@@ -63,7 +63,10 @@ void SessionCore::On(RegisteredEvent event, Time now, Actions& actions) {
   const absl::Status& status = event.response.status();
   if (status.code() == absl::StatusCode::kAlreadyExists) {
     // The one that holds the name may be dead without anybody knowing yet.
-    if (!name_taken_until_.has_value()) name_taken_until_ = now + lease_;
+    if (!name_taken_until_.has_value()) {
+      name_taken_until_ =
+          now + common::status::RetryAfter(status).value_or(lease_);
+    }
     if (now >= *name_taken_until_) {
       state_ = SessionState::kEnded;
       actions.push_back(EndAction{.exit_code = 2, .status = status});

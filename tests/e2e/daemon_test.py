@@ -92,6 +92,30 @@ class DaemonTest(pc.PenstockCase):
     self.terminate(coordinator)
     self.assertFalse(list(self.folder.glob("*.sock")))
 
+  def test_health_of_what_does_not_serve_is_exit_1(self):
+    # A stage is ready while its session stands; this one finds nobody.
+    stage = self.start_stage(f"unix:{self.folder}/nobody.sock")
+    pc.wait_until(lambda: self.listens("stage-a.sock"), "the stage listens")
+    address = f"unix:{self.folder}/stage-a.sock"
+    done = self.penstock("health", "--address", address)
+    self.assertEqual((done.code, done.stdout), (1, "NOT_SERVING\n"), done)
+    done = self.penstock("health", "--address", address, "liveness")
+    self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
+    done = self.penstock("health", "--address", address, "nonsense")
+    self.assertEqual(done.code, 3, done)
+    self.terminate(stage)
+
+  def test_coordinator_of_another_protocol(self):
+    address = f"unix:{self.folder}/other.sock"
+    self.start("penstock_other_protocol", address)
+    pc.wait_until(lambda: self.listens("other.sock"), "it listens")
+    done = self.penstock("stages", "--address", address)
+    self.assertEqual(done.code, 8, done)
+    self.assertIn("protocol 7 to 9", done.stderr)
+    done = self.finish(self.start_stage(address))
+    self.assertEqual(done.code, 2, done)
+    self.assertIn("protocol 7 to 9", done.stderr)
+
   def test_address_by_environment(self):
     coordinator, address = self.start_coordinator()
     self.variables["PENSTOCK_ADDRESS"] = address
@@ -181,8 +205,11 @@ class DaemonTest(pc.PenstockCase):
                                                   "--heartbeat", "200ms")
     first = self.start_stage(address)
     self.await_stage(address, "stage-a", "REGISTERED")
+    since = time.monotonic()
     second = self.finish(self.start_stage(address, socket_name="other"))
     self.assertEqual(second.code, 2, second)
+    # The coordinator's lease, not the default of 10 s.
+    self.assertLess(time.monotonic() - since, 5)
     self.assertIn("stage-a", second.stderr)
     got = self.await_stage(address, "stage-a", "REGISTERED")
     self.assertEqual(got["pid"], first.pid)

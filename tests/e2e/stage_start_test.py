@@ -114,6 +114,21 @@ class StageStartTest(pc.PenstockCase):
     self.assertEqual(self.summary()["cause"]["stage"], "stage-2")
     self.assertNothingStays()
 
+  def test_coordinator_of_another_protocol(self):
+    script = self.binaries / "penstock-coordinator"
+    script.unlink()
+    # Of the real one's flags it needs two.
+    script.write_text(
+        "#!/bin/sh\n"
+        'while [ $# -gt 1 ]; do case "$1" in\n'
+        '  --listen) address=$2;; --ready-fd) ready=$2;;\n'
+        'esac; shift; done\n'
+        f'exec {pc.BINARIES / "penstock_other_protocol"} "$address" "$ready"\n')
+    script.chmod(0o755)
+    done = self.run_and_fail(8)
+    self.assertIn("protocol 7 to 9", done.stderr)
+    self.assertFalse((self.work / "run").exists())
+
   def test_says_whom_it_waits_for(self):
     self.stage_1_does("exec sleep 1000")
     child = self.start_run()

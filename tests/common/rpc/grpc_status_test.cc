@@ -31,6 +31,15 @@ TEST(GrpcStatusTest, EveryCodeSurvivesBothWays) {
   EXPECT_TRUE(FromGrpcStatus(grpc::Status::OK).ok());
 }
 
+TEST(GrpcStatusTest, TheDelayOfARetrySurvivesBothWays) {
+  const absl::Status status = status::WithRetryAfter(
+      absl::AlreadyExistsError("taken"), absl::Milliseconds(2500));
+  EXPECT_EQ(status::RetryAfter(FromGrpcStatus(ToGrpcStatus(status))),
+            absl::Milliseconds(2500));
+  EXPECT_EQ(status::RetryAfter(absl::AlreadyExistsError("taken")),
+            std::nullopt);
+}
+
 TEST(CauseTest, CodesThatDoNotExistBecomeUnknown) {
   v1::Cause cause;
   for (const int code : {0, -1, 17, 99}) {

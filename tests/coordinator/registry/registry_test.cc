@@ -49,6 +49,9 @@ TEST(RegistryTest, AnAliveNameIsRefusedNamingBothHostsAndIncarnations) {
       StatusIs(absl::StatusCode::kAlreadyExists,
                AllOf(HasSubstr(kFirst), HasSubstr(kSecond), HasSubstr("n1"),
                      HasSubstr("n2"))));
+  EXPECT_EQ(common::status::RetryAfter(
+                registry.Register(Request("stage-0", kSecond), At(1)).status()),
+            absl::Seconds(10));
 }
 
 TEST(RegistryTest, ARepeatedRegistrationIsTheSameOne) {

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/rpc/cause.h"
+#include "common/status/error_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
@@ -114,6 +115,19 @@ TEST_F(SessionCoreTest, TakenNameIsRetriedForOneLeaseThenExitsWithTwo) {
   ASSERT_NE(end, nullptr);
   EXPECT_EQ(end->exit_code, 2);
   EXPECT_THAT(std::string(end->status.message()), HasSubstr("host-b"));
+}
+
+TEST_F(SessionCoreTest, TheRefusalSaysForHowLongATakenNameIsRetried) {
+  Handle(StartEvent{});
+  const auto taken = [this] {
+    return Handle(RegisteredEvent{common::status::WithRetryAfter(
+        absl::AlreadyExistsError("held by host-b"), absl::Seconds(3))});
+  };
+  EXPECT_THAT(taken(), SizeIs(0));
+  now_ += absl::Seconds(2.9);
+  EXPECT_THAT(taken(), SizeIs(0));
+  now_ += absl::Seconds(0.2);
+  EXPECT_NE(Only<EndAction>(taken()), nullptr);
 }
 
 TEST_F(SessionCoreTest, ProtocolMismatchExitsWithTwoAtOnce) {
