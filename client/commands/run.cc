@@ -225,7 +225,10 @@ class Run {
       if (CoordinatorEnded()) return;
       common::process::WaitForSignal(absl::Milliseconds(50));
     }
-    failure_ = status;
+    failure_ = absl::UnavailableError(
+        absl::StrCat("lost the coordinator, whose process lives (is it "
+                     "stopped?): ",
+                     status.message()));
   }
 
   void OnStopSignal(int signal) {

@@ -213,9 +213,14 @@ class GrpcSessions final : public Sessions,
 void SessionReactor::OnReadDone(bool ok) {
   reads_.Acquire();
   if (!ok) {
-    // The stage has said all it will: nothing more to tell it either.
+    // The stage has said all it will: nothing more to tell it either. What
+    // cannot be parsed ends here too.
     MutexLock lock(&mutex_);
-    FinishOnce(grpc::Status::OK);
+    FinishOnce(said_hello_
+                   ? grpc::Status::OK
+                   : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
+                                  "a session begins with Hello; the stream "
+                                  "ended, or what came first is no message"));
     return;
   }
   sessions_.Deliver(id_, std::move(incoming_), !said_hello_);

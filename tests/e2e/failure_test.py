@@ -4,6 +4,7 @@ table, and within five seconds nothing left: no process, no socket, no folder.""
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 import unittest
@@ -119,6 +120,47 @@ class FailureTest(pc.PenstockCase):
     finally:
       stop.set()
       keeper.join()
+
+  def test_stopped_coordinator_is_waited_for(self):
+    # Stages work on with what they hold, wait at the barrier, and go on.
+    child = self.start_running()
+    pid = self.pid_of("penstock-coordinator")
+    metrics = self.work / "run/metrics.jsonl"
+    os.kill(pid, signal.SIGSTOP)
+    before = metrics.read_bytes().count(b"\n")
+    # Longer than three heartbeats, shorter than the lease.
+    with self.assertRaises(subprocess.TimeoutExpired):
+      child.wait(5)
+    self.assertEqual(metrics.read_bytes().count(b"\n"), before)
+    os.kill(pid, signal.SIGCONT)
+    pc.wait_until(lambda: metrics.read_bytes().count(b"\n") > before + 3,
+                  "steps go on", 10)
+    since = self.kill(child.pid, signal.SIGINT)
+    self.assertEqual(self.end_within_limit(child, since).code, 130)
+
+  def test_coordinator_that_is_stopped_for_long(self):
+    # Longer than the lease and the keepalive: the job goes on, or its error
+    # says what happened, and within seconds.
+    child = self.start_running()
+    pid = self.pid_of("penstock-coordinator")
+    metrics = self.work / "run/metrics.jsonl"
+    os.kill(pid, signal.SIGSTOP)
+    with self.assertRaises(subprocess.TimeoutExpired):
+      child.wait(17)
+    before = metrics.read_bytes().count(b"\n")
+    os.kill(pid, signal.SIGCONT)
+    pc.wait_until(lambda: child.poll() is not None or
+                  metrics.read_bytes().count(b"\n") > before + 3,
+                  "steps go on, or the job fails", 15)
+    if child.poll() is None:
+      since = self.kill(child.pid, signal.SIGINT)
+      self.assertEqual(self.end_within_limit(child, since).code, 130)
+      return
+    done = self.finish(child)
+    self.assertEqual(done.code, 1, done)
+    self.assertRegex(done.stderr, r"(?m)^penstock: (job \S+ failed: "
+                     r"STAGE_LOST: stage-\d |lost the coordinator, )")
+    self.assertNothingStays()
 
   def test_killed_coordinator_is_named(self):
     child = self.start_running()

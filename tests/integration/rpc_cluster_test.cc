@@ -1,7 +1,12 @@
 // A whole cluster over real gRPC and TCP in one process: coordinator, stage
 // daemons and client, so that ThreadSanitizer sees every reactor and thread.
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/generic_stub.h>
+
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +17,7 @@
 #include "absl/time/time.h"
 #include "client/coordinator_client.h"
 #include "common/rpc/address.h"
+#include "common/rpc/grpc_settings.h"
 #include "common/sync/mutex.h"
 #include "coordinator/coordinator.h"
 #include "gmock/gmock.h"
@@ -215,6 +221,72 @@ TEST_F(RpcClusterTest, StagesAreListedAndServersEndCleanly) {
   coordinator_.reset();
   EXPECT_FALSE(std::filesystem::exists(Socket("coordinator").path));
   EXPECT_FALSE(std::filesystem::exists(Socket("stage-0").path));
+}
+
+// How a StageSession ends whose only message is `bytes`; nullopt: it sends
+// none.
+grpc::Status EndOfSession(const common::rpc::Address& address,
+                          const std::optional<std::string>& bytes) {
+  const auto channel =
+      common::rpc::CreateChannel(address, common::rpc::ChannelUse::kSession);
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kLimit));
+  grpc::CompletionQueue queue;
+  const auto stream = stub.PrepareCall(
+      &context, "/penstock.v1.CoordinationService/StageSession", &queue);
+  const auto next = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  };
+  stream->StartCall(nullptr);
+  next();
+  if (bytes.has_value()) {
+    const grpc::Slice slice(*bytes);
+    stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    next();
+  } else {
+    stream->WritesDone(nullptr);
+    next();
+  }
+  grpc::ByteBuffer answer;
+  do {
+    stream->Read(&answer, nullptr);
+  } while (next());
+  grpc::Status status;
+  stream->Finish(&status, nullptr);
+  next();
+  return status;
+}
+
+TEST_F(RpcClusterTest, ASessionThatDoesNotBeginWithHelloIsEndedWithAStatus) {
+  StartCoordinator();
+  v1::StageMessage heartbeat;
+  heartbeat.mutable_heartbeat()->set_progress(3);
+  const struct {
+    const char* what;
+    std::optional<std::string> bytes;
+  } kCases[] = {
+      {"another message", heartbeat.SerializeAsString()},
+      {"an empty message", ""},
+      {"garbage", "\xff\xff\xff\xff garbage"},
+      {"a truncated message", heartbeat.SerializeAsString().substr(0, 1)},
+      {"nothing", std::nullopt},
+  };
+  for (const auto& each : kCases) {
+    SCOPED_TRACE(each.what);
+    const grpc::Status status = EndOfSession(Socket("coordinator"), each.bytes);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION)
+        << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("begins with Hello"));
+  }
+  // Nobody else is the worse for it.
+  StartStages(1);
+  v1::CreateJobRequest request = Request(1, 2);
+  ASSERT_OK_AND_ASSIGN(const v1::Job created, client_->CreateJob(request));
+  std::vector<v1::JobEvent> events;
+  EXPECT_EQ(Watch(created.id(), events).state(), v1::Job::STATE_SUCCEEDED);
 }
 
 TEST_F(RpcClusterTest, SecondServerOnOneSocketIsRefused) {
