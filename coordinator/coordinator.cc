@@ -67,12 +67,13 @@ class CoordinatorProcess final : public Coordinator,
             core.WriteFailed(id, status, now, actions);
           });
         }),
+        admissions_(options.limits),
         loop_(clock_, core_, *this),
-        sessions_(service::Sessions::Create(loop_, reactors_)),
+        sessions_(service::Sessions::Create(loop_, admissions_, reactors_)),
         jobs_(service::JobServer::Create(loop_, feed_, intake_, clock_,
-                                         reactors_)),
-        stages_(service::StageServer::Create(loop_)),
-        plans_(service::PlanServer::Create()) {}
+                                         admissions_, reactors_)),
+        stages_(service::StageServer::Create(loop_, admissions_)),
+        plans_(service::PlanServer::Create(admissions_)) {}
 
   ~CoordinatorProcess() override {
     server_.reset();  // Nothing calls in any more,
@@ -138,6 +139,7 @@ class CoordinatorProcess final : public Coordinator,
   service::JobFeed feed_;
   service::JobFiles files_;
   common::sync::SerialQueue probes_;
+  service::Admissions admissions_;
   service::CoreLoop loop_;
   const std::unique_ptr<service::Sessions> sessions_;
   const std::unique_ptr<service::JobServer> jobs_;

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/rpc/address.h"
+#include "coordinator/service/limits.h"
 #include "penstock/v1/common.pb.h"
 
 namespace penstock::coordinator {
@@ -23,6 +24,7 @@ class Coordinator {
     bool embedded = false;
     absl::Duration lease = absl::Seconds(10);
     absl::Duration heartbeat = absl::Seconds(1);
+    service::Limits limits;
     v1::BuildInfo build;
   };
 

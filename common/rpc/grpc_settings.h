@@ -22,7 +22,9 @@ inline constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(5);
 inline constexpr absl::Duration kServerMinPingInterval = absl::Seconds(5);
 inline constexpr int kMaxControlMessageBytes = 4 * 1024 * 1024;
 inline constexpr int kMaxMetadataBytes = 16384;
-inline constexpr int kMaxConcurrentStreams = 256;
+// Of one connection; further calls wait silently in the client. So it is far
+// above what the servers' admission (admission.h) lets in.
+inline constexpr int kMaxConcurrentStreams = 65536;
 
 // A stage's session must not share its connection with anything else.
 enum class ChannelUse { kShared, kSession };

@@ -49,6 +49,11 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
     tag_.Release();
   }
 
+  void Hold(common::rpc::Admission::Ticket ticket) {
+    ticket_ = std::move(ticket);
+    tag_.Release();
+  }
+
   // Subscribes to the job. The stream may be over by now: then nothing stays.
   absl::Status Watch(const std::string& job_id, int64_t after_revision) {
     const absl::Status status = feed_.Watch(job_id, after_revision, this);
@@ -104,6 +109,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
     }
     feed_.Unwatch(this);
     reactors_.Remove(this);
+    ticket_.reset();
     const std::shared_ptr<WatchReactor> keep = std::move(self_);
   }
 
@@ -134,6 +140,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
   common::sync::HappensBefore tag_;
   v1::JobEvent outgoing_;  // gRPC's while writing.
   std::shared_ptr<WatchReactor> self_;
+  common::rpc::Admission::Ticket ticket_;  // Set before anything else.
 
   common::sync::Mutex mutex_;
   std::deque<v1::JobEvent> queue_ ABSL_GUARDED_BY(mutex_);
@@ -147,12 +154,13 @@ class GrpcJobServer final : public JobServer,
                             public v1::JobService::CallbackService {
  public:
   GrpcJobServer(CoreLoop& loop, JobFeed& feed, const JobIntake& intake,
-                const common::time::Clock& clock,
+                const common::time::Clock& clock, Admissions& admissions,
                 common::rpc::ReactorRegistry& reactors)
       : loop_(loop),
         feed_(feed),
         intake_(intake),
         clock_(clock),
+        admissions_(admissions),
         reactors_(reactors),
         bookmarks_([this] { Bookmarks(); }) {}
 
@@ -167,14 +175,16 @@ class GrpcJobServer final : public JobServer,
                                       const v1::CreateJobRequest* request,
                                       v1::Job* response) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const auto ticket = AdmitCall(admissions_.calls, *reactor);
+    if (!ticket.has_value()) return reactor;
     // Parsing opens files: not on gRPC's threads, nor on the core's.
-    files_.Post([this, request, response, reactor] {
+    files_.Post([this, request, response, reactor, ticket = *ticket] {
       absl::StatusOr<dispatch::NewJob> job = intake_.Read(*request);
       if (!job.ok()) {
         common::rpc::FinishReactor(*reactor, job.status());
         return;
       }
-      loop_.Post([job = *std::move(job), response, reactor](
+      loop_.Post([job = *std::move(job), response, reactor, ticket](
                      dispatch::Core& core, const dispatch::Now& now,
                      dispatch::Actions& actions) {
         absl::StatusOr<v1::Job> created = core.CreateJob(job, now, actions);
@@ -188,7 +198,7 @@ class GrpcJobServer final : public JobServer,
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
                                    const v1::GetJobRequest* request,
                                    v1::Job* response) override {
-    return AnswerFromCore(context, loop_, response,
+    return AnswerFromCore(context, admissions_.calls, loop_, response,
                           [request](dispatch::Core& core, const dispatch::Now&,
                                     dispatch::Actions&) {
                             return core.GetJob(request->job_id());
@@ -199,7 +209,7 @@ class GrpcJobServer final : public JobServer,
                                      const v1::ListJobsRequest* request,
                                      v1::ListJobsResponse* response) override {
     return AnswerFromCore(
-        context, loop_, response,
+        context, admissions_.calls, loop_, response,
         [request](dispatch::Core& core, const dispatch::Now&,
                   dispatch::Actions&) -> absl::StatusOr<v1::ListJobsResponse> {
           ASSIGN_OR_RETURN(const int size, PageSize(request->page_size()));
@@ -220,7 +230,7 @@ class GrpcJobServer final : public JobServer,
                                       const v1::CancelJobRequest* request,
                                       v1::Job* response) override {
     return AnswerFromCore(
-        context, loop_, response,
+        context, admissions_.calls, loop_, response,
         [request](dispatch::Core& core, const dispatch::Now& now,
                   dispatch::Actions& actions) {
           return core.CancelJob(request->job_id(), now, actions);
@@ -231,6 +241,13 @@ class GrpcJobServer final : public JobServer,
       grpc::CallbackServerContext*,
       const v1::WatchJobRequest* request) override {
     const auto watcher = WatchReactor::Create(feed_, reactors_);
+    absl::StatusOr<common::rpc::Admission::Ticket> ticket =
+        admissions_.watches.Enter();
+    if (!ticket.ok()) {
+      watcher->Close(ticket.status());
+      return watcher.get();
+    }
+    watcher->Hold(*std::move(ticket));
     if (!reactors_.Add(watcher.get())) {
       watcher->Close(
           absl::UnavailableError("the coordinator is shutting down"));
@@ -261,6 +278,7 @@ class GrpcJobServer final : public JobServer,
   JobFeed& feed_;
   const JobIntake& intake_;
   const common::time::Clock& clock_;
+  Admissions& admissions_;
   common::rpc::ReactorRegistry& reactors_;
   common::sync::SerialQueue files_;
   common::sync::Notification ending_;
@@ -271,8 +289,10 @@ class GrpcJobServer final : public JobServer,
 
 std::unique_ptr<JobServer> JobServer::Create(
     CoreLoop& loop, JobFeed& feed, const JobIntake& intake,
-    const common::time::Clock& clock, common::rpc::ReactorRegistry& reactors) {
-  return std::make_unique<GrpcJobServer>(loop, feed, intake, clock, reactors);
+    const common::time::Clock& clock, Admissions& admissions,
+    common::rpc::ReactorRegistry& reactors) {
+  return std::make_unique<GrpcJobServer>(loop, feed, intake, clock, admissions,
+                                         reactors);
 }
 
 }  // namespace penstock::coordinator::service

@@ -16,13 +16,16 @@ class Service;
 
 namespace penstock::coordinator::service {
 
+struct Admissions;
+
 // Borrows everything; the intake runs on a thread of the service's.
 // Thread-safe.
 class JobServer {
  public:
   static std::unique_ptr<JobServer> Create(
       CoreLoop& loop, JobFeed& feed, const JobIntake& intake,
-      const common::time::Clock& clock, common::rpc::ReactorRegistry& reactors);
+      const common::time::Clock& clock, Admissions& admissions,
+      common::rpc::ReactorRegistry& reactors);
   virtual ~JobServer() = default;
   virtual grpc::Service* grpc_service() = 0;
 };

@@ -9,6 +9,7 @@
 #include "common/rpc/grpc_status.h"
 #include "common/sync/serial_queue.h"
 #include "coordinator/service/schedule_answers.h"
+#include "coordinator/service/unary.h"
 #include "penstock/v1/plan_service.grpc.pb.h"
 
 namespace penstock::coordinator::service {
@@ -17,6 +18,8 @@ namespace {
 class GrpcPlanServer final : public PlanServer,
                              public v1::PlanService::CallbackService {
  public:
+  explicit GrpcPlanServer(Admissions& admissions) : admissions_(admissions) {}
+
   grpc::Service* grpc_service() override { return this; }
 
   grpc::ServerUnaryReactor* SimulateSchedule(
@@ -39,7 +42,9 @@ class GrpcPlanServer final : public PlanServer,
       grpc::CallbackServerContext* context, const Request* request,
       Response* response, absl::StatusOr<Response> (*compute)(const Request&)) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    queue_.Post([request, response, compute, reactor] {
+    const auto ticket = AdmitCall(admissions_.calls, *reactor);
+    if (!ticket.has_value()) return reactor;
+    queue_.Post([request, response, compute, reactor, ticket = *ticket] {
       absl::StatusOr<Response> result = compute(*request);
       if (result.ok()) *response = *std::move(result);
       common::rpc::FinishReactor(*reactor, result.status());
@@ -47,13 +52,14 @@ class GrpcPlanServer final : public PlanServer,
     return reactor;
   }
 
+  Admissions& admissions_;
   common::sync::SerialQueue queue_;
 };
 
 }  // namespace
 
-std::unique_ptr<PlanServer> PlanServer::Create() {
-  return std::make_unique<GrpcPlanServer>();
+std::unique_ptr<PlanServer> PlanServer::Create(Admissions& admissions) {
+  return std::make_unique<GrpcPlanServer>(admissions);
 }
 
 }  // namespace penstock::coordinator::service

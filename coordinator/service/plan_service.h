@@ -10,10 +10,12 @@ class Service;
 
 namespace penstock::coordinator::service {
 
+struct Admissions;
+
 // Computes on a thread of its own. Thread-safe.
 class PlanServer {
  public:
-  static std::unique_ptr<PlanServer> Create();
+  static std::unique_ptr<PlanServer> Create(Admissions& admissions);
   virtual ~PlanServer() = default;
   virtual grpc::Service* grpc_service() = 0;
 };

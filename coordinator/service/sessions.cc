@@ -34,6 +34,10 @@ class SessionReactor final
     writes_.Release();
   }
 
+  void Hold(common::rpc::Admission::Ticket ticket) {
+    ticket_ = std::move(ticket);
+  }
+
   // Once the session is in the table of sessions.
   void Begin() {
     reads_.Release();
@@ -91,6 +95,7 @@ class SessionReactor final
   // Constant after construction.
   GrpcSessions& sessions_;
   const SessionId id_;
+  common::rpc::Admission::Ticket ticket_;  // Set before Begin().
   // Own synchronisation.
   common::sync::HappensBefore reads_, writes_;
   // gRPC's while an operation is under way; the read chain's.
@@ -107,8 +112,9 @@ class SessionReactor final
 class GrpcSessions final : public Sessions,
                            public v1::CoordinationService::CallbackService {
  public:
-  GrpcSessions(CoreLoop& loop, common::rpc::ReactorRegistry& reactors)
-      : loop_(loop), reactors_(reactors) {}
+  GrpcSessions(CoreLoop& loop, Admissions& admissions,
+               common::rpc::ReactorRegistry& reactors)
+      : loop_(loop), admissions_(admissions), reactors_(reactors) {}
 
   grpc::Service* grpc_service() override { return this; }
 
@@ -129,7 +135,7 @@ class GrpcSessions final : public Sessions,
       const v1::RegisterStageRequest* request,
       v1::RegisterStageResponse* response) override {
     return AnswerFromCore(
-        context, loop_, response,
+        context, admissions_.calls, loop_, response,
         [request](dispatch::Core& core, const dispatch::Now& now,
                   dispatch::Actions& actions) {
           return core.RegisterStage(*request, now, actions);
@@ -141,7 +147,7 @@ class GrpcSessions final : public Sessions,
       const v1::ReportStageExitRequest* request,
       v1::ReportStageExitResponse* response) override {
     return AnswerFromCore(
-        context, loop_, response,
+        context, admissions_.calls, loop_, response,
         [request](dispatch::Core& core, const dispatch::Now& now,
                   dispatch::Actions& actions)
             -> absl::StatusOr<v1::ReportStageExitResponse> {
@@ -152,12 +158,19 @@ class GrpcSessions final : public Sessions,
 
   grpc::ServerBidiReactor<v1::StageMessage, v1::CoordinatorMessage>*
   StageSession(grpc::CallbackServerContext*) override {
+    absl::StatusOr<common::rpc::Admission::Ticket> ticket =
+        admissions_.sessions.Enter();
     SessionReactor* reactor = nullptr;
     {
       MutexLock lock(&mutex_);
       reactor = new SessionReactor(*this, next_id_++);
       open_[reactor->id()] = reactor;
     }
+    if (!ticket.ok()) {
+      reactor->Close(ticket.status());
+      return reactor;
+    }
+    reactor->Hold(*std::move(ticket));
     if (reactors_.Add(reactor)) {
       reactor->Begin();
     } else {
@@ -203,6 +216,7 @@ class GrpcSessions final : public Sessions,
 
  private:
   CoreLoop& loop_;
+  Admissions& admissions_;
   common::rpc::ReactorRegistry& reactors_;
 
   common::sync::Mutex mutex_;
@@ -240,8 +254,9 @@ void SessionReactor::OnDone() {
 }  // namespace
 
 std::unique_ptr<Sessions> Sessions::Create(
-    CoreLoop& loop, common::rpc::ReactorRegistry& reactors) {
-  return std::make_unique<GrpcSessions>(loop, reactors);
+    CoreLoop& loop, Admissions& admissions,
+    common::rpc::ReactorRegistry& reactors) {
+  return std::make_unique<GrpcSessions>(loop, admissions, reactors);
 }
 
 }  // namespace penstock::coordinator::service

@@ -14,12 +14,15 @@ class Service;
 
 namespace penstock::coordinator::service {
 
+struct Admissions;
+
 // Thread-safe.
 class Sessions {
  public:
   // Borrows both. Sessions that end are reported to the core on `loop`.
   static std::unique_ptr<Sessions> Create(
-      CoreLoop& loop, common::rpc::ReactorRegistry& reactors);
+      CoreLoop& loop, Admissions& admissions,
+      common::rpc::ReactorRegistry& reactors);
   virtual ~Sessions() = default;
 
   virtual grpc::Service* grpc_service() = 0;

@@ -12,7 +12,8 @@ namespace {
 class GrpcStageServer final : public StageServer,
                               public v1::StageService::CallbackService {
  public:
-  explicit GrpcStageServer(CoreLoop& loop) : loop_(loop) {}
+  GrpcStageServer(CoreLoop& loop, Admissions& admissions)
+      : loop_(loop), admissions_(admissions) {}
 
   grpc::Service* grpc_service() override { return this; }
 
@@ -21,7 +22,7 @@ class GrpcStageServer final : public StageServer,
       const v1::ListStagesRequest* request,
       v1::ListStagesResponse* response) override {
     return AnswerFromCore(
-        context, loop_, response,
+        context, admissions_.calls, loop_, response,
         [request](dispatch::Core& core, const dispatch::Now& now,
                   dispatch::Actions&) {
           return PageOfStages(core.ListStages(now), request->page_token(),
@@ -33,7 +34,7 @@ class GrpcStageServer final : public StageServer,
                                      const v1::GetStageRequest* request,
                                      v1::Stage* response) override {
     return AnswerFromCore(
-        context, loop_, response,
+        context, admissions_.calls, loop_, response,
         [request](dispatch::Core& core, const dispatch::Now& now,
                   dispatch::Actions&) {
           return core.GetStage(request->stage_name(), now);
@@ -42,12 +43,14 @@ class GrpcStageServer final : public StageServer,
 
  private:
   CoreLoop& loop_;
+  Admissions& admissions_;
 };
 
 }  // namespace
 
-std::unique_ptr<StageServer> StageServer::Create(CoreLoop& loop) {
-  return std::make_unique<GrpcStageServer>(loop);
+std::unique_ptr<StageServer> StageServer::Create(CoreLoop& loop,
+                                                 Admissions& admissions) {
+  return std::make_unique<GrpcStageServer>(loop, admissions);
 }
 
 }  // namespace penstock::coordinator::service

@@ -12,10 +12,13 @@ class Service;
 
 namespace penstock::coordinator::service {
 
+struct Admissions;
+
 // Borrows the loop. Thread-safe.
 class StageServer {
  public:
-  static std::unique_ptr<StageServer> Create(CoreLoop& loop);
+  static std::unique_ptr<StageServer> Create(CoreLoop& loop,
+                                             Admissions& admissions);
   virtual ~StageServer() = default;
   virtual grpc::Service* grpc_service() = 0;
 };

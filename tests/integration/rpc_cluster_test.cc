@@ -1,5 +1,6 @@
 // A whole cluster over real gRPC and TCP in one process: coordinator, stage
 // daemons and client, so that ThreadSanitizer sees every reactor and thread.
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -22,6 +23,7 @@
 #include "coordinator/coordinator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "penstock/v1/job_service.grpc.pb.h"
 #include "server/stage_daemon.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
@@ -43,8 +45,9 @@ struct Ends {
 
 class RpcClusterTest : public ::testing::Test {
  protected:
-  void StartCoordinator() {
+  void StartCoordinator(const coordinator::service::Limits& limits = {}) {
     coordinator::Coordinator::Options options;
+    options.limits = limits;
     options.listen = Socket("coordinator");
     options.state_directory = dir_.Path("state");
     options.embedded = true;
@@ -287,6 +290,67 @@ TEST_F(RpcClusterTest, ASessionThatDoesNotBeginWithHelloIsEndedWithAStatus) {
   ASSERT_OK_AND_ASSIGN(const v1::Job created, client_->CreateJob(request));
   std::vector<v1::JobEvent> events;
   EXPECT_EQ(Watch(created.id(), events).state(), v1::Job::STATE_SUCCEEDED);
+}
+
+TEST_F(RpcClusterTest, OneWatchTooManyIsAnswered) {
+  // More than gRPC's usual limit of streams a connection, beyond which calls
+  // wait silently.
+  constexpr int kWatches = 300;
+  StartCoordinator({.watches = kWatches});
+  ASSERT_OK_AND_ASSIGN(const v1::Job job, client_->CreateJob(Request(2, 2)));
+  const auto stub = v1::JobService::NewStub(common::rpc::CreateChannel(
+      Socket("coordinator"), common::rpc::ChannelUse::kShared));
+  v1::WatchJobRequest request;
+  request.set_job_id(job.id());
+  struct Watch {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<v1::JobEvent>> reader;
+    bool Begins(v1::JobService::Stub& stub, const v1::WatchJobRequest& job) {
+      context.set_deadline(absl::ToChronoTime(absl::Now() + kLimit));
+      reader = stub.WatchJob(&context, job);
+      v1::JobEvent event;
+      return reader->Read(&event);
+    }
+  };
+  std::vector<std::unique_ptr<Watch>> watches;
+  for (int i = 0; i < kWatches; ++i) {
+    watches.push_back(std::make_unique<Watch>());
+    ASSERT_TRUE(watches.back()->Begins(*stub, request)) << i;
+  }
+  Watch refused;
+  EXPECT_FALSE(refused.Begins(*stub, request));
+  const grpc::Status status = refused.reader->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("300 WatchJob streams"));
+  // Other calls are none the worse, and one that ends makes room.
+  EXPECT_OK(client_->ListStages().status());
+  watches.front()->context.TryCancel();
+  watches.front()->reader->Finish();
+  bool begun = false;
+  for (const absl::Time end = absl::Now() + kLimit;
+       !begun && absl::Now() < end;) {
+    Watch again;
+    begun = again.Begins(*stub, request);
+    again.context.TryCancel();
+    again.reader->Finish();
+  }
+  EXPECT_TRUE(begun);
+  for (const auto& watch : watches) watch->context.TryCancel();
+  for (size_t i = 1; i < watches.size(); ++i) watches[i]->reader->Finish();
+}
+
+TEST_F(RpcClusterTest, OneSessionTooManyIsAnswered) {
+  StartCoordinator({.sessions = 0});
+  const grpc::Status status = EndOfSession(Socket("coordinator"), "");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("stage sessions"));
+}
+
+TEST_F(RpcClusterTest, OneCallTooManyIsAnswered) {
+  StartCoordinator({.calls = 0});
+  const absl::Status status = client_->ListStages().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("try again"));
 }
 
 TEST_F(RpcClusterTest, SecondServerOnOneSocketIsRefused) {
