@@ -200,7 +200,12 @@ void JobRun::StageLost(absl::string_view stage, const v1::Cause& cause,
     StageReleased(stage, context);
     return;
   }
-  Fail(Job::STATE_REASON_STAGE_LOST, cause, context);
+  v1::Cause told = cause;
+  if (phase_ == Phase::kStepping) {
+    absl::StrAppend(told.mutable_message(),
+                    ReportLoss(Standings(context), RankOf(stage)));
+  }
+  Fail(Job::STATE_REASON_STAGE_LOST, told, context);
 }
 
 void JobRun::ExplainLoss(absl::string_view stage, const std::string& how,

@@ -35,6 +35,7 @@
 #include "coordinator/dispatch/job_log.h"
 #include "coordinator/dispatch/options.h"
 #include "coordinator/dispatch/stage_links.h"
+#include "coordinator/dispatch/stall_report.h"
 #include "coordinator/dispatch/step_barrier.h"
 #include "coordinator/planner/plan.h"
 #include "coordinator/registry/registry.h"
@@ -150,7 +151,9 @@ class JobRun {
   void OnEndReport(int rank, const v1::EndReport& report,
                    const RunContext& context);
   void Succeed(const RunContext& context);
+  // What the barrier misses.
   std::string MissingText() const;
+  std::vector<RankStanding> Standings(const RunContext& context) const;
   void CheckProgress(const RunContext& context);
 
   // job_run.cc

@@ -281,17 +281,48 @@ void JobRun::Succeed(const RunContext& context) {
 }
 
 std::string JobRun::MissingText() const {
-  const bool acks = barrier_->released() > 0;
+  if (applied_.has_value()) {
+    return absl::StrCat("the evaluation of step ", applied_->result.step);
+  }
   std::vector<std::string> names;
   for (const int rank : barrier_->Missing()) {
     names.push_back(crew_.names[rank]);
   }
-  if (applied_.has_value()) {
-    return absl::StrCat("the evaluation of step ", applied_->result.step);
-  }
   return absl::StrCat("step ", barrier_->applied() + 1, ": the ",
-                      acks ? "ack" : "report", " of ",
+                      barrier_->released() > 0 ? "ack" : "report", " of ",
                       absl::StrJoin(names, ", "));
+}
+
+std::vector<RankStanding> JobRun::Standings(const RunContext& context) const {
+  const schedule::Placement& placement = plan_->program.placement;
+  std::vector<RankStanding> standings;
+  for (const std::string& name : crew_.names) {
+    RankStanding standing = {.name = name};
+    if (const auto* entry = context.registry.Find(name); entry != nullptr) {
+      standing.lost = entry->lost();
+      standing.silent = context.now.monotonic - entry->last_contact;
+      standing.command = entry->head_command;
+      standing.since = context.now.monotonic - entry->head_since;
+      standing.awaited = entry->awaited;
+    }
+    standings.push_back(std::move(standing));
+  }
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const std::optional<v1::Edge>& edge = standings[rank].awaited;
+    if (!edge.has_value()) continue;
+    for (const int stage : {edge->source_stage(), edge->target_stage()}) {
+      if (stage < 0 || stage >= placement.stages()) continue;
+      if (const int peer = placement.rank_of(stage); peer != rank) {
+        standings[rank].waits_for = peer;
+      }
+    }
+  }
+  std::vector<int> missing = barrier_->Missing();
+  if (applied_.has_value()) {
+    missing = {placement.rank_of(placement.stages() - 1)};
+  }
+  for (const int rank : missing) standings[rank].missing = true;
+  return standings;
 }
 
 // Nothing moves: says so after a lease, gives up after stall_deadline.
@@ -306,21 +337,26 @@ void JobRun::CheckProgress(const RunContext& context) {
   }
   const absl::Duration still = context.now.monotonic - moved_;
   const absl::Duration notice = context.options.registry.lease;
-  if (still >= context.options.stall_deadline) {
-    const absl::Status status = absl::DeadlineExceededError(
-        absl::StrCat("nothing moved for ", absl::FormatDuration(still),
-                     "; waiting for ", MissingText()));
-    Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, common::rpc::ToCause(status, ""),
-         context);
-    return;
-  }
-  if (still >= notice && !stalled_) {
+  const bool over = still >= context.options.stall_deadline;
+  if (over || (still >= notice && !stalled_)) {
+    const StallReport report =
+        ReportStall(Standings(context), 3 * context.options.registry.heartbeat);
+    const std::string message =
+        absl::StrCat("nothing moved for ", absl::FormatDuration(still), ": ",
+                     report.text, "; the barrier waits for ", MissingText());
+    const std::string culprit =
+        report.culprit < 0 ? "" : crew_.names[report.culprit];
+    if (over) {
+      Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT,
+           common::rpc::ToCause(absl::DeadlineExceededError(message), culprit),
+           context);
+      return;
+    }
     stalled_ = true;
     log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
                 .kind = "STALLED",
-                .message = absl::StrCat("nothing moved for ",
-                                        absl::FormatDuration(still),
-                                        "; waiting for ", MissingText()),
+                .message = message,
+                .stage_name = culprit,
                 .step = log_.job().step()},
                context.now, context.actions);
   }

@@ -180,6 +180,11 @@ void Registry::Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
   stage->progress = heartbeat.progress();
   stage->queued_commands = heartbeat.queued_commands();
   stage->resident_bytes = heartbeat.resident_bytes();
+  stage->head_command = heartbeat.head_command();
+  stage->head_since = now - (absl::Seconds(heartbeat.head_since().seconds()) +
+                             absl::Nanoseconds(heartbeat.head_since().nanos()));
+  stage->awaited.reset();
+  if (heartbeat.has_awaited()) stage->awaited = heartbeat.awaited();
 }
 
 absl::Status Registry::Move(absl::string_view name, v1::Stage::State state) {

@@ -65,6 +65,11 @@ struct StageEntry {
   int queued_commands = 0;
   int64_t resident_bytes = 0;
   common::time::MonotonicTime progress_since;
+  // The command at the head of its queue ("" for none), since when, and the
+  // edge that it waits for, as the last heartbeat said.
+  std::string head_command;
+  common::time::MonotonicTime head_since;
+  std::optional<v1::Edge> awaited;
 
   const std::string& name() const { return registration.stage_name(); }
   const std::string& host() const { return registration.host(); }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 
 namespace penstock::server::executor {
@@ -15,6 +16,15 @@ int64_t Nanoseconds(common::time::MonotonicTime time) {
 }
 
 }  // namespace
+
+std::string Describe(const HeadCommand& head) {
+  std::string text = head.name;
+  if (head.op != v1::OP_UNSPECIFIED) {
+    text = absl::StrCat(OpLetter(head.op), " stage ", head.stage,
+                        " micro-batch ", head.micro_batch);
+  }
+  return absl::StrCat(text, " of step ", head.step);
+}
 
 void CommandBoard::Add(BoardCommand command) {
   const common::time::MonotonicTime now = clock_.Monotonic();
@@ -68,6 +78,7 @@ std::optional<HeadCommand> CommandBoard::head() const {
   const BoardCommand& command = commands_.front();
   HeadCommand head = {.name = command.name,
                       .step = command.step,
+                      .op = command.op,
                       .stage = command.stage,
                       .micro_batch = command.micro_batch,
                       .age = now - head_since_,

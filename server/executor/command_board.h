@@ -42,6 +42,7 @@ struct BoardCommand {
 struct HeadCommand {
   std::string name;
   int64_t step = 0;
+  v1::Op op = v1::OP_UNSPECIFIED;
   int stage = kNone;
   int micro_batch = kNone;
   absl::Duration age;    // At the head of the queue.
@@ -49,6 +50,10 @@ struct HeadCommand {
   bool has_deadline = true;
   int waits_for = kNone;  // Edge, or kNone.
 };
+
+// "F stage 1 micro-batch 3 of step 7"; "apply of step 7" for what is no command
+// of the coordinator.
+std::string Describe(const HeadCommand& head);
 
 // Thread-safe.
 class CommandBoard {

@@ -14,6 +14,14 @@ using common::sync::MutexLock;
 
 namespace {
 
+v1::Edge EncodeEdge(const transport::Edge& edge) {
+  v1::Edge encoded;
+  encoded.set_source_stage(edge.source_stage);
+  encoded.set_target_stage(edge.target_stage);
+  encoded.set_kind(ToProto(edge.kind));
+  return encoded;
+}
+
 absl::Status OutOfTurn(absl::string_view what, int64_t step, int64_t next) {
   return absl::FailedPreconditionError(absl::StrCat(
       what, " of step ", step, " is out of turn: step ", next, " is next"));
@@ -267,11 +275,7 @@ void Executor::Fail(const absl::Status& failure, absl::string_view reason,
   cause.set_message(std::string(failure.message()));
   cause.set_reason(std::string(reason));
   cause.set_stage_name(options_.stage_name);
-  if (edge.has_value()) {
-    message.mutable_edge()->set_source_stage(edge->source_stage);
-    message.mutable_edge()->set_target_stage(edge->target_stage);
-    message.mutable_edge()->set_kind(ToProto(edge->kind));
-  }
+  if (edge.has_value()) *message.mutable_edge() = EncodeEdge(*edge);
   deps_.listener->OnFailure(message);
 }
 
@@ -316,7 +320,13 @@ absl::Duration Executor::CheckDeadline() {
 ExecutorStatus Executor::status() const {
   ExecutorStatus status;
   status.head = board_.head();
-  if (status.head.has_value()) status.waiting_for = WaitsFor(*status.head);
+  if (status.head.has_value()) {
+    status.waiting_for = WaitsFor(*status.head);
+    if (status.head->waits_for != kNone) {
+      status.awaited =
+          EncodeEdge(assignment_.edges[status.head->waits_for].edge);
+    }
+  }
   status.progress = board_.progress();
   status.activation_bytes = board_.activation_bytes();
   MutexLock lock(&mutex_);

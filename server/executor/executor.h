@@ -49,8 +49,9 @@ struct ExecutorStatus {
   int queued = 0;        // Commands not started: steps queued, and END.
   bool at_barrier = false;
   std::optional<HeadCommand> head;
-  std::string waiting_for;  // "activation 0->1 from stage-0", or empty.
-  absl::Status stopped;     // Why the epoch ended here; OK while it has not.
+  std::string waiting_for;          // "activation 0->1 from stage-0", or empty.
+  std::optional<v1::Edge> awaited;  // The edge of `waiting_for`.
+  absl::Status stopped;  // Why the epoch ended here; OK while it has not.
   int64_t activation_bytes = 0;       // Now.
   int64_t peak_activation_bytes = 0;  // Of the last reported step.
 };

@@ -353,13 +353,16 @@ absl::StatusOr<StageAssignment> DecodeAssignment(
   return to;
 }
 
+std::string OpLetter(v1::Op op) {
+  return op == v1::OP_FORWARD           ? "F"
+         : op == v1::OP_BACKWARD        ? "B"
+         : op == v1::OP_BACKWARD_INPUT  ? "I"
+         : op == v1::OP_BACKWARD_WEIGHT ? "W"
+                                        : "?";
+}
+
 std::string CommandName(v1::Op op, int stage, int micro_batch) {
-  const char letter = op == v1::OP_FORWARD           ? 'F'
-                      : op == v1::OP_BACKWARD        ? 'B'
-                      : op == v1::OP_BACKWARD_INPUT  ? 'I'
-                      : op == v1::OP_BACKWARD_WEIGHT ? 'W'
-                                                     : '?';
-  return absl::StrCat(stage, std::string(1, letter), micro_batch);
+  return absl::StrCat(stage, OpLetter(op), micro_batch);
 }
 
 }  // namespace penstock::server::executor

@@ -151,6 +151,12 @@ v1::Heartbeat StageJobRunner::heartbeat() const {
     const executor::ExecutorStatus status = job->status();
     heartbeat.set_progress(inputs_.pieces() + status.progress);
     heartbeat.set_queued_commands(status.queued);
+    if (status.head.has_value()) {
+      heartbeat.set_head_command(executor::Describe(*status.head));
+      *heartbeat.mutable_head_since() = common::time::ToProto(status.head->age);
+    }
+    if (status.awaited.has_value())
+      *heartbeat.mutable_awaited() = *status.awaited;
   }
   return heartbeat;
 }
@@ -173,8 +179,7 @@ void StageJobRunner::Describe(v1::StageStatus& status) const {
   status.set_peak_activation_bytes(now.peak_activation_bytes);
   status.set_waiting_for(now.waiting_for);
   if (now.head.has_value()) {
-    status.set_current_command(
-        absl::StrCat(now.head->name, " of step ", now.head->step));
+    status.set_current_command(executor::Describe(*now.head));
     *status.mutable_current_since() = common::time::ToProto(now.head->age);
   }
 }

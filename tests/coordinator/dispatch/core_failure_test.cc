@@ -283,6 +283,46 @@ TEST_F(CoreFailureTest, WhenNothingMovesItSaysSoAndThenGivesUp) {
               HasSubstr("step 1: the report of stage-2"));
 }
 
+TEST_F(CoreFailureTest, AStallNamesTheOneThatWaitsForNobody) {
+  v1::Heartbeat& waits = cluster_.beats["stage-0"];
+  waits.set_head_command("B stage 0 micro-batch 1 of step 1");
+  waits.mutable_head_since()->set_seconds(8);
+  waits.mutable_awaited()->set_source_stage(1);
+  waits.mutable_awaited()->set_target_stage(0);
+  waits.mutable_awaited()->set_kind(v1::EDGE_KIND_GRADIENT);
+  v1::Heartbeat& computes = cluster_.beats["stage-1"];
+  computes.set_head_command("F stage 1 micro-batch 3 of step 1");
+  computes.mutable_head_since()->set_seconds(9);
+  cluster_.Advance(absl::Seconds(12));
+  const auto notices = cluster_.Occurrences("STALLED");
+  ASSERT_EQ(notices.size(), 1);
+  EXPECT_EQ(notices[0].stage_name(), "stage-1");
+  EXPECT_THAT(
+      notices[0].message(),
+      HasSubstr(": stage-1 computes F stage 1 micro-batch 3 of step 1 for 9"));
+  EXPECT_THAT(
+      notices[0].message(),
+      HasSubstr("; stage-0 waits for gradient 1->0 from stage-1 for 8"));
+  cluster_.Advance(absl::Seconds(170));
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
+  EXPECT_EQ(job.cause().stage_name(), "stage-1");
+  EXPECT_THAT(job.cause().message(),
+              HasSubstr("stage-1 computes F stage 1 micro-batch 3"));
+}
+
+TEST_F(CoreFailureTest, ALossSaysWhatTheStageWasAt) {
+  v1::Heartbeat& beat = cluster_.beats["stage-1"];
+  beat.set_head_command("F stage 1 micro-batch 3 of step 1");
+  cluster_.Advance(absl::Seconds(2));
+  cluster_.silent["stage-1"] = true;
+  cluster_.Advance(absl::Seconds(11));
+  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  EXPECT_THAT(
+      job.cause().message(),
+      HasSubstr("it was at F stage 1 micro-batch 3 of step 1 when it was "
+                "last heard"));
+}
+
 TEST_F(CoreFailureTest, CancelFreesTheStagesAndEnds) {
   Actions actions;
   ASSERT_OK_AND_ASSIGN(

@@ -135,6 +135,7 @@ void FakeCluster::Advance(absl::Duration duration) {
     for (const auto& [session, stage] : sessions) {
       if (silent[stage->name()]) continue;
       v1::StageMessage beat;
+      *beat.mutable_heartbeat() = beats[stage->name()];
       beat.mutable_heartbeat()->set_queued_commands(1);
       beat.mutable_heartbeat()->set_progress(stage->progress);
       Actions actions;

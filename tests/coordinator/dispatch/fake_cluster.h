@@ -40,6 +40,8 @@ class FakeCluster {
   // stages that beat keep their leases.
   void Advance(absl::Duration duration);
   std::map<std::string, bool> silent;  // Stages without heartbeats.
+  // What a stage's heartbeats say.
+  std::map<std::string, v1::Heartbeat> beats;
 
   Now now() const { return {clock.Monotonic(), clock.Now()}; }
   v1::Job Job() const;  // The newest.

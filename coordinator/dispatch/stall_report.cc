@@ -1,0 +1,93 @@
+#include "coordinator/dispatch/stall_report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+// What a heartbeat said is old news where commands take milliseconds; a wait of
+// more than two heartbeats is not.
+constexpr absl::Duration kSettled = absl::Seconds(2);
+
+std::string Name(const v1::Edge& edge) {
+  const char* kind = edge.kind() == v1::EDGE_KIND_ACTIVATION ? "activation"
+                     : edge.kind() == v1::EDGE_KIND_GRADIENT ? "gradient"
+                     : edge.kind() == v1::EDGE_KIND_TIED_GRADIENT
+                         ? "tied gradient"
+                         : "tied sum";
+  return absl::StrCat(kind, " ", edge.source_stage(), "->",
+                      edge.target_stage());
+}
+
+std::string Text(absl::Duration duration) {
+  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(100)));
+}
+
+std::string Text(const std::vector<RankStanding>& ranks, int rank,
+                 absl::Duration silence) {
+  const RankStanding& r = ranks[rank];
+  if (r.lost || r.silent > silence) {
+    return absl::StrCat(r.name, " has been silent for ", Text(r.silent),
+                        r.command.empty() ? "" : ", last heard of at ",
+                        r.command);
+  }
+  if (r.waits_for >= 0) {
+    return absl::StrCat(r.name, " waits for ", Name(*r.awaited), " from ",
+                        ranks[r.waits_for].name, " for ", Text(r.since), " (",
+                        r.command, ")");
+  }
+  if (!r.command.empty()) {
+    return absl::StrCat(r.name, " computes ", r.command, " for ",
+                        Text(r.since));
+  }
+  return absl::StrCat(r.name, " has no command and does not report");
+}
+
+}  // namespace
+
+StallReport ReportStall(const std::vector<RankStanding>& ranks,
+                        absl::Duration silence) {
+  // Lower is more to blame; -1: not named.
+  const auto blame = [&](const RankStanding& r) {
+    if (r.lost || r.silent > silence) return 0;
+    if (r.waits_for >= 0) return 3;
+    if (!r.command.empty()) return 1;
+    return r.missing ? 2 : -1;
+  };
+  std::vector<int> order;
+  for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
+    if (blame(ranks[rank]) >= 0) order.push_back(rank);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return blame(ranks[a]) < blame(ranks[b]);
+  });
+  StallReport report;
+  if (!order.empty() && blame(ranks[order.front()]) < 3) {
+    report.culprit = order.front();
+  }
+  std::vector<std::string> texts;
+  for (const int rank : order) texts.push_back(Text(ranks, rank, silence));
+  report.text =
+      texts.empty() ? "no stage has a command" : absl::StrJoin(texts, "; ");
+  return report;
+}
+
+std::string ReportLoss(const std::vector<RankStanding>& ranks, int lost) {
+  std::string text;
+  if (!ranks[lost].command.empty()) {
+    text = absl::StrCat("; it was at ", ranks[lost].command,
+                        " when it was last heard, ", Text(ranks[lost].silent),
+                        " before");
+  }
+  for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
+    const RankStanding& r = ranks[rank];
+    if (rank == lost || r.waits_for != lost || r.since < kSettled) continue;
+    absl::StrAppend(&text, "; ", Text(ranks, rank, absl::InfiniteDuration()));
+  }
+  return text;
+}
+
+}  // namespace penstock::coordinator::dispatch
