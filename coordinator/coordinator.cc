@@ -11,6 +11,7 @@
 #include "common/sync/serial_queue.h"
 #include "common/time/real_clock.h"
 #include "coordinator/dispatch/core.h"
+#include "coordinator/dispatch/deadlines.h"
 #include "coordinator/dispatch/options.h"
 #include "coordinator/jobs/in_memory_job_store.h"
 #include "coordinator/jobs/job_state.h"
@@ -152,12 +153,7 @@ class CoordinatorProcess final : public Coordinator,
 
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(
     const Options& options) {
-  if (options.lease < 5 * options.heartbeat) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--lease ", absl::FormatDuration(options.lease),
-                     " is shorter than five heartbeats of ",
-                     absl::FormatDuration(options.heartbeat)));
-  }
+  RETURN_IF_ERROR(dispatch::CheckDeadlines(CoreOptions(options)));
   auto coordinator = std::make_unique<CoordinatorProcess>(options);
   RETURN_IF_ERROR(coordinator->Listen(options.listen));
   return coordinator;

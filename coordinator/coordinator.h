@@ -28,7 +28,7 @@ class Coordinator {
     v1::BuildInfo build;
   };
 
-  // InvalidArgument: lease < 5 heartbeats. AlreadyExists: the address is used.
+  // InvalidArgument: dispatch/deadlines.h. AlreadyExists: the address is used.
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(
       const Options& options);
   virtual ~Coordinator() = default;

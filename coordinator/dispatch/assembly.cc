@@ -204,7 +204,7 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   *assignment.mutable_connect_deadline() =
       common::time::ToProto(request.options.assembly_deadline);
   *assignment.mutable_command_deadline() =
-      common::time::ToProto(request.options.command_deadline);
+      common::time::ToProto(request.command_deadline);
   return assignment;
 }
 

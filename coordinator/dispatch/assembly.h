@@ -57,6 +57,7 @@ struct AssignmentRequest {
   const Crew& crew;
   std::string epoch_secret;
   const Options& options;
+  absl::Duration command_deadline;
 };
 v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank);
 

@@ -196,6 +196,8 @@ class JobRun {
   common::time::MonotonicTime step_start_;
   common::time::MonotonicTime moved_;  // When something last moved.
   bool stalled_ = false;
+  absl::Duration command_deadline_;
+  absl::Duration slowest_step_;
   std::vector<std::optional<v1::EndReport>> ends_;
 
   FirstCause first_cause_;

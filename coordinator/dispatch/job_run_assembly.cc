@@ -7,6 +7,7 @@
 #include "common/log/log.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
+#include "coordinator/dispatch/deadlines.h"
 #include "coordinator/dispatch/job_run.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/dispatch/summary.h"
@@ -153,12 +154,16 @@ void JobRun::Assemble(const RunContext& context) {
     const uint64_t word = context.options.random();
     secret.append(reinterpret_cast<const char*>(&word), sizeof(word));
   }
+  command_deadline_ =
+      CommandDeadline(context.options, *plan_, crew_.device_kind,
+                      inputs_.evaluation_micro_batches);
   const AssignmentRequest request = {.spec = inputs_.spec,
                                      .job_id = job.id(),
                                      .plan = *plan_,
                                      .crew = crew_,
                                      .epoch_secret = secret,
-                                     .options = context.options};
+                                     .options = context.options,
+                                     .command_deadline = command_deadline_};
   ready_.assign(ranks(), std::nullopt);
   for (int rank = 0; rank < ranks(); ++rank) {
     v1::CoordinatorMessage message;

@@ -11,6 +11,7 @@
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/command_stream.h"
+#include "coordinator/dispatch/deadlines.h"
 #include "coordinator/dispatch/job_run.h"
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/planner/parameter_sizes.h"
@@ -217,6 +218,8 @@ void JobRun::Commit(const RunContext& context) {
   }
   const v1::StepMetrics metrics = accounting_->Commit(*applied_);
   applied_.reset();
+  slowest_step_ =
+      std::max(slowest_step_, absl::Seconds(metrics.step_seconds()));
   log_.Step(metrics, MetricsLine(metrics), context.now, context.actions);
 }
 
@@ -337,7 +340,9 @@ void JobRun::CheckProgress(const RunContext& context) {
   }
   const absl::Duration still = context.now.monotonic - moved_;
   const absl::Duration notice = context.options.registry.lease;
-  const bool over = still >= context.options.stall_deadline;
+  const absl::Duration limit =
+      StallDeadline(context.options, command_deadline_, slowest_step_);
+  const bool over = still >= limit;
   if (over || (still >= notice && !stalled_)) {
     const StallReport report =
         ReportStall(Standings(context), 3 * context.options.registry.heartbeat);
@@ -360,8 +365,7 @@ void JobRun::CheckProgress(const RunContext& context) {
                 .step = log_.job().step()},
                context.now, context.actions);
   }
-  deadline_ =
-      stalled_ ? moved_ + context.options.stall_deadline : moved_ + notice;
+  deadline_ = stalled_ ? moved_ + limit : moved_ + notice;
 }
 
 }  // namespace penstock::coordinator::dispatch

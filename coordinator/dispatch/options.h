@@ -34,10 +34,11 @@ struct Options {
   absl::Duration assembly_stall_deadline = absl::Seconds(120);
   // An assembly in all: weights, memory, channels.
   absl::Duration assembly_deadline = absl::Minutes(30);
-  // A command at the head of a stage's queue for this long is a failure.
+  // A command at the head of a stage's queue for this long is a failure; longer
+  // where commands honestly take longer (deadlines.h).
   absl::Duration command_deadline = absl::Seconds(120);
-  // No stage of a running job starts a command or reports for this long.
-  // Longer than command_deadline, whose error says more.
+  // No stage of a running job starts a command or reports for this long; as
+  // above. Longer than command_deadline, whose error says more.
   absl::Duration stall_deadline = absl::Seconds(180);
   // Shards of the trained model written and durable.
   absl::Duration end_deadline = absl::Minutes(10);

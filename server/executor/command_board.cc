@@ -1,5 +1,6 @@
 #include "server/executor/command_board.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,6 +67,7 @@ void CommandBoard::Ended() {
     timing.set_end_ns(Nanoseconds(now));
     timings_.push_back(std::move(timing));
   }
+  if (head.has_deadline) slowest_ = std::max(slowest_, now - head_since_);
   commands_.pop_front();
   started_ = false;
   head_since_ = now;
@@ -96,6 +98,11 @@ std::optional<HeadCommand> CommandBoard::head() const {
 int64_t CommandBoard::progress() const {
   MutexLock lock(&mutex_);
   return progress_;
+}
+
+absl::Duration CommandBoard::slowest() const {
+  MutexLock lock(&mutex_);
+  return slowest_;
 }
 
 int64_t CommandBoard::activation_bytes() const {

@@ -79,6 +79,8 @@ class CommandBoard {
   std::optional<HeadCommand> head() const;
   // Grows with every command started.
   int64_t progress() const;
+  // The longest that a command with a deadline was the head before it ended.
+  absl::Duration slowest() const;
   int64_t activation_bytes() const;
 
  private:
@@ -90,6 +92,7 @@ class CommandBoard {
   common::time::MonotonicTime head_since_ ABSL_GUARDED_BY(mutex_);
   common::time::MonotonicTime start_ ABSL_GUARDED_BY(mutex_);  // Of the head.
   int64_t progress_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration slowest_ ABSL_GUARDED_BY(mutex_);
   int64_t activation_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<v1::OpTiming> timings_ ABSL_GUARDED_BY(mutex_);
 };

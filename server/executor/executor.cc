@@ -1,5 +1,6 @@
 #include "server/executor/executor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,10 @@ namespace penstock::server::executor {
 using common::sync::MutexLock;
 
 namespace {
+
+// A command fails that is at the head for this many times as long as any before
+// it was, and for command_deadline.
+constexpr double kSlowestFactor = 3;
 
 v1::Edge EncodeEdge(const transport::Edge& edge) {
   v1::Edge encoded;
@@ -288,7 +293,9 @@ std::string Executor::WaitsFor(const HeadCommand& head) const {
 }
 
 absl::Duration Executor::CheckDeadline() {
-  const absl::Duration limit = assignment_.command_deadline;
+  // A machine that needed long before may need as long again.
+  const absl::Duration limit =
+      std::max(assignment_.command_deadline, kSlowestFactor * board_.slowest());
   const std::optional<HeadCommand> head = board_.head();
   if (!head.has_value() || !head->has_deadline || !Stopped().ok()) {
     return limit;

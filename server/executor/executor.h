@@ -112,7 +112,8 @@ class Executor {
   // once in any thread, idempotent, does not wait. Reports nothing.
   void Abort(const absl::Status& cause);
 
-  // Where the head of the queue has been there for command_deadline: reports
+  // Where the head of the queue has been there for command_deadline, and for
+  // three times as long as any command before it: reports
   // the failure, naming command, micro-batch, peer and time, and aborts the
   // transport. Returns the time until it may be overdue. For a timer
   // (DeadlineWatch); does not block.

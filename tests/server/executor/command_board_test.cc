@@ -1,5 +1,7 @@
 #include "server/executor/command_board.h"
 
+#include <utility>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/device/host_event.h"
@@ -37,6 +39,29 @@ TEST(CommandBoardTest, AgeCountsFromBecomingTheHead) {
   clock.Advance(absl::Hours(1));
   board.Add({.name = "step end", .step = 1});
   EXPECT_EQ(board.head()->age, absl::ZeroDuration());
+}
+
+TEST(CommandBoardTest, TheSlowestHeadOfThoseWithADeadlineIsKept) {
+  tests::fakes::FakeClock clock;
+  CommandBoard board(clock);
+  for (const auto& [seconds, has_deadline] :
+       {std::pair{3, true}, std::pair{2, true}, std::pair{9, false}}) {
+    board.Add({.name = "0F0", .step = 1, .has_deadline = has_deadline});
+    clock.Advance(absl::Seconds(seconds));
+    board.Started();
+    board.Ended();
+  }
+  EXPECT_EQ(board.slowest(), absl::Seconds(3));
+}
+
+TEST(CommandBoardTest, AHeadIsDescribedForPeople) {
+  EXPECT_EQ(Describe({.name = "1B4",
+                      .step = 7,
+                      .op = v1::OP_BACKWARD,
+                      .stage = 1,
+                      .micro_batch = 4}),
+            "B stage 1 micro-batch 4 of step 7");
+  EXPECT_EQ(Describe({.name = "apply", .step = 7}), "apply of step 7");
 }
 
 TEST(CommandBoardTest, TimesLeaveOutWaitingAndPseudoCommands) {

@@ -1,0 +1,87 @@
+#include "coordinator/dispatch/deadlines.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+constexpr double kStallOverCommand = 1.5;
+constexpr double kStallOverStep = 4;
+
+// Operations a second of all ranks together, about a thirtieth of what one core
+// of this decade does; nullopt where the constant is always long enough.
+std::optional<double> LowestSpeed(const std::string& device_kind) {
+  if (device_kind == "cpu") return 1e9;
+  if (device_kind == "reference") return 2e7;
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::Status CheckDeadlines(const Options& options) {
+  const registry::Options& leases = options.registry;
+  for (const auto& [name, value] :
+       {std::pair<const char*, absl::Duration>{"lease", leases.lease},
+        {"heartbeat", leases.heartbeat},
+        {"check_inputs_deadline", options.check_inputs_deadline},
+        {"assembly_deadline", options.assembly_deadline},
+        {"assembly_stall_deadline", options.assembly_stall_deadline},
+        {"command_deadline", options.command_deadline},
+        {"stall_deadline", options.stall_deadline},
+        {"end_deadline", options.end_deadline},
+        {"queue_deadline", options.queue_deadline},
+        {"waiting_notice", options.waiting_notice}}) {
+    if (value > absl::ZeroDuration()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " is ", absl::FormatDuration(value), ", it must be above 0"));
+  }
+  if (leases.lease < 5 * leases.heartbeat) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--lease ", absl::FormatDuration(leases.lease),
+                     " is shorter than five heartbeats of ",
+                     absl::FormatDuration(leases.heartbeat)));
+  }
+  if (options.command_deadline >= options.stall_deadline) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "command_deadline ", absl::FormatDuration(options.command_deadline),
+        " is not below stall_deadline ",
+        absl::FormatDuration(options.stall_deadline)));
+  }
+  if (options.assembly_stall_deadline > options.assembly_deadline) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("assembly_stall_deadline ",
+                     absl::FormatDuration(options.assembly_stall_deadline),
+                     " is longer than assembly_deadline ",
+                     absl::FormatDuration(options.assembly_deadline)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Duration CommandDeadline(const Options& options,
+                               const planner::Plan& plan,
+                               const std::string& device_kind,
+                               int evaluation_micro_batches) {
+  const std::optional<double> speed = LowestSpeed(device_kind);
+  if (!speed.has_value()) return options.command_deadline;
+  double operations = 0;
+  for (const schedule::StageTimes& stage : plan.costs.stages) {
+    operations +=
+        plan.program.micro_batches *
+            (stage.forward + stage.backward_input + stage.backward_weight) +
+        evaluation_micro_batches * stage.forward;
+  }
+  return std::max(options.command_deadline, absl::Seconds(operations / *speed));
+}
+
+absl::Duration StallDeadline(const Options& options,
+                             absl::Duration command_deadline,
+                             absl::Duration slowest_step) {
+  return std::max({options.stall_deadline, kStallOverCommand * command_deadline,
+                   kStallOverStep * slowest_step});
+}
+
+}  // namespace penstock::coordinator::dispatch
