@@ -47,6 +47,11 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     request.set_service(service);
     auto response =
         Call(*health_, &grpc::health::v1::Health::Stub::Check, request);
+    if (absl::IsNotFound(response.status())) {
+      return absl::NotFoundError(absl::StrCat(
+          options_.address.ToString(), " has no health service \"", service,
+          "\"; a coordinator has readiness, liveness and \"\""));
+    }
     if (!response.ok()) return response.status();
     return grpc::health::v1::HealthCheckResponse::ServingStatus_Name(
         response->status());
@@ -87,7 +92,7 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     MutexLock lock(&mutex_);
     watch_ = nullptr;
     if (!wanted || watch_cancelled_) return absl::OkStatus();
-    return common::rpc::FromGrpcStatus(status);
+    return Failure(status);
   }
 
   void CancelWatch() override {
@@ -126,6 +131,26 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   }
 
  private:
+  // Of a call that did not succeed. A coordinator's own answer has details
+  // (common/rpc/grpc_status.h); gRPC's, or that of a server of another kind,
+  // gets the address.
+  absl::Status Failure(const grpc::Status& status) const {
+    const absl::Status converted = common::rpc::FromGrpcStatus(status);
+    if (!status.error_details().empty()) return converted;
+    const std::string address = options_.address.ToString();
+    switch (converted.code()) {
+      case absl::StatusCode::kUnimplemented:
+      case absl::StatusCode::kUnknown:
+      case absl::StatusCode::kInternal:
+        return absl::UnavailableError(absl::StrCat(
+            address, " answers, but not as a coordinator does",
+            converted.message().empty() ? "" : ": ", converted.message()));
+      default:
+        return absl::Status(converted.code(),
+                            absl::StrCat(address, ": ", converted.message()));
+    }
+  }
+
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(
       Stub& stub,
@@ -144,7 +169,7 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     context.set_deadline(common::rpc::DeadlineAfter(timeout));
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
-    if (!status.ok()) return common::rpc::FromGrpcStatus(status);
+    if (!status.ok()) return Failure(status);
     return response;
   }
 

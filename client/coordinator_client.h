@@ -18,7 +18,8 @@
 namespace penstock::client {
 
 // Thread-safe. Every unary call ends by its deadline with the server's status,
-// or Unavailable naming the address. WatchJob lasts as long as its job: it ends
+// or one that names the address: Unavailable also where something answers that
+// is no coordinator. WatchJob lasts as long as its job: it ends
 // with the server's stream, with the connection (a peer that is gone is noticed
 // by keepalive, common/rpc/grpc_settings.h), or by CancelWatch().
 class CoordinatorClient {

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +14,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "client/child_log.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
 #include "common/status/status_macros.h"
@@ -27,23 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kCoordinator[] = "coordinator";
-constexpr int64_t kLogTailBytes = 4096;
-
-// The last line that is not empty, or "".
-std::string LastLine(int fd) {
-  struct stat info;
-  if (fd < 0 || fstat(fd, &info) != 0) return "";
-  const off_t start = std::max<off_t>(0, info.st_size - kLogTailBytes);
-  std::string tail(info.st_size - start, '\0');
-  const ssize_t n = pread(fd, tail.data(), tail.size(), start);
-  if (n <= 0) return "";
-  absl::string_view text(tail.data(), n);
-  while (absl::ConsumeSuffix(&text, "\n")) {
-  }
-  const size_t line = text.rfind('\n');
-  return std::string(line == absl::string_view::npos ? text
-                                                     : text.substr(line + 1));
-}
 
 absl::Status Errno(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
@@ -208,7 +190,8 @@ std::vector<LocalCluster::Ended> LocalCluster::ReapAnd(Told told) {
     if (child == children_.end()) continue;
     result.push_back({.name = child->name,
                       .exit = *exit,
-                      .last_log_line = LastLine(child->log_fd)});
+                      .last_log_line = LastLine(child->log_fd),
+                      .trouble = LastTrouble(child->log_fd)});
     if (child->name != kCoordinator) {
       close(child->log_fd);
       if (told == Told::kCoordinator) {

@@ -57,6 +57,7 @@ class LocalCluster {
     std::string name;  // "coordinator", "stage-2"
     ChildExit exit;
     std::string last_log_line;
+    std::string trouble;  // The same, unless that only informs.
   };
   std::vector<Ended> Reap();
 

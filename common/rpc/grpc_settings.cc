@@ -6,6 +6,8 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include "common/rpc/grpc_target.h"
+
 namespace penstock::common::rpc {
 namespace {
 
@@ -36,7 +38,7 @@ std::shared_ptr<grpc::Channel> CreateChannel(const Address& address,
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   }
   return grpc::CreateCustomChannel(
-      address.ToString(), grpc::InsecureChannelCredentials(), arguments);
+      GrpcTarget(address), grpc::InsecureChannelCredentials(), arguments);
 }
 
 void ConfigureServer(grpc::ServerBuilder& builder) {

@@ -1,0 +1,64 @@
+// The client against a server that is no coordinator, below a folder whose name
+// means something in a URI.
+#include "client/coordinator_client.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/rpc/reactor_registry.h"
+#include "common/rpc/rpc_server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/temp_dir.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::client {
+namespace {
+
+namespace rpc = common::rpc;
+using ::penstock::testing::IsOk;
+using ::penstock::testing::IsOkAndHolds;
+using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class CoordinatorClientTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(dir_.Path("a%20b?c#d e"));
+    address_ = {.kind = rpc::AddressKind::kUnix,
+                .path = dir_.Path("a%20b?c#d e/s.sock")};
+    auto server = rpc::RpcServer::Start(address_, {}, reactors_);
+    ASSERT_THAT(server.status(), IsOk());
+    server_ = *std::move(server);
+    client_ = CoordinatorClient::Connect({.address = address_});
+    ASSERT_THAT(client_->AwaitServing(absl::Seconds(60)), IsOk());
+  }
+
+  const tests::fakes::TempDir dir_;
+  rpc::Address address_;
+  rpc::ReactorRegistry reactors_;
+  std::unique_ptr<rpc::RpcServer> server_;
+  std::unique_ptr<CoordinatorClient> client_;
+};
+
+TEST_F(CoordinatorClientTest, AServerOfAnotherKindIsNamed) {
+  EXPECT_THAT(client_->ListStages(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr(address_.ToString() +
+                                 " answers, but not as a coordinator does")));
+}
+
+TEST_F(CoordinatorClientTest, AnUnknownHealthServiceIsNamed) {
+  EXPECT_THAT(client_->Health("liveness"), IsOkAndHolds("SERVING"));
+  EXPECT_THAT(client_->Health("foo"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr(address_.ToString()),
+                             HasSubstr("no health service \"foo\""))));
+}
+
+}  // namespace
+}  // namespace penstock::client
