@@ -73,10 +73,17 @@ absl::Status Replace(const std::string& path, const std::string& contents) {
 
 }  // namespace
 
-absl::Status WriteNow(const dispatch::WriteJobFile& write) {
+absl::Status WriteNow(const dispatch::WriteJobFile& write,
+                      MissingFolder missing) {
   namespace fs = std::filesystem;
   const fs::path path = fs::path(write.directory) / write.name;
   std::error_code error;
+  if (missing == MissingFolder::kFail &&
+      !fs::is_directory(write.directory, error)) {
+    return absl::NotFoundError(absl::StrCat("cannot write ", path.string(),
+                                            ": the folder ", write.directory,
+                                            " was removed or renamed"));
+  }
   fs::create_directories(path.parent_path(), error);
   if (error) {
     return FileError(error.value(),
@@ -96,7 +103,12 @@ JobFiles::JobFiles(
 
 void JobFiles::Post(dispatch::WriteJobFile write) {
   queue_.Post([this, write = std::move(write)] {
-    if (const absl::Status status = WriteNow(write); !status.ok()) {
+    const bool made = made_.count(write.directory) > 0;
+    const absl::Status status =
+        WriteNow(write, made ? MissingFolder::kFail : MissingFolder::kMake);
+    if (status.ok()) {
+      made_.insert(write.directory);
+    } else {
       on_failure_(write, status);
     }
   });

@@ -3,6 +3,7 @@
 #define PENSTOCK_COORDINATOR_SERVICE_JOB_FILES_H_
 
 #include <functional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,11 +12,20 @@
 
 namespace penstock::coordinator::service {
 
+// What to do where the job's folder is not there.
+enum class MissingFolder {
+  kMake,
+  kFail,  // NotFound: somebody removed or renamed it.
+};
+
 // Carries out one write, whole or not at all. Errors name the path and have the
 // reason that the job fails with (common/status/file_error.h).
-absl::Status WriteNow(const dispatch::WriteJobFile& write);
+absl::Status WriteNow(const dispatch::WriteJobFile& write,
+                      MissingFolder missing = MissingFolder::kMake);
 
-// Thread-safe. Writes of one JobFiles happen in the order of Post().
+// Thread-safe. Writes of one JobFiles happen in the order of Post(). The first
+// one of a job makes its folder; a folder that is gone later is not made again,
+// because half of the results would be missing in it.
 class JobFiles {
  public:
   // `on_failure` is told of each failed write, on the writer's thread.
@@ -30,6 +40,7 @@ class JobFiles {
  private:
   const std::function<void(const dispatch::WriteJobFile&, const absl::Status&)>
       on_failure_;
+  std::set<std::string> made_;  // Folders; on queue_ only.
   common::sync::SerialQueue queue_;
 };
 

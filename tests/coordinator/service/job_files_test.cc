@@ -121,5 +121,30 @@ TEST(JobFilesTest, AFileThatDoesNotFitLeavesTheOldOneAndNothingElse) {
   EXPECT_FALSE(fs::exists(fs::path(dir.path()) / "summary.json.tmp"));
 }
 
+TEST(JobFilesTest, AFolderThatWasRemovedOrRenamedIsNotMadeAgain) {
+  tests::fakes::TempDir dir;
+  const std::string folder = dir.Path("run");
+  std::vector<absl::Status> failures;
+  JobFiles files([&](const auto&, const absl::Status& status) {
+    failures.push_back(status);
+  });
+  const auto post = [&] {
+    files.Post({.directory = folder,
+                .name = "metrics.jsonl",
+                .contents = "1\n",
+                .mode = Mode::kAppend});
+    files.Drain();
+  };
+  post();
+  EXPECT_THAT(failures, SizeIs(0));
+  fs::rename(folder, dir.Path("elsewhere"));
+  post();
+  ASSERT_THAT(failures, SizeIs(1));
+  EXPECT_THAT(failures[0], StatusIs(absl::StatusCode::kNotFound,
+                                    HasSubstr("the folder " + folder +
+                                              " was removed or renamed")));
+  EXPECT_FALSE(fs::exists(folder));
+}
+
 }  // namespace
 }  // namespace penstock::coordinator::service
