@@ -1,8 +1,9 @@
 // What the world is told of a job: its state in the store, the watchers'
 // events, and the files of its result folder.
 //
-// The folder is opened when the job's inputs and plan are accepted (a refusal
-// leaves no folder); what was to be written before waits until then.
+// The folder is opened when the job's inputs and plan are accepted, or when the
+// job ends for another reason than a refusal, which leaves no folder; what was
+// to be written before waits until then.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_JOB_LOG_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_JOB_LOG_H_
 

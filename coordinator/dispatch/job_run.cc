@@ -258,6 +258,7 @@ void JobRun::FailWith(const absl::Status& status, const RunContext& context) {
 void JobRun::Fail(Job::StateReason reason, const v1::Cause& cause,
                   const RunContext& context) {
   if (phase_ == Phase::kStopping || phase_ == Phase::kOver) return;
+  if (reason == Job::STATE_REASON_STAGE_LOST) log_.OpenFolder(context.actions);
   log_.Occur({.severity = Occurrence::SEVERITY_ERROR,
               .kind = jobs::ReasonName(reason),
               .message = cause.message(),
@@ -274,6 +275,7 @@ void JobRun::Fail(Job::StateReason reason, const v1::Cause& cause,
 
 void JobRun::Cancel(const RunContext& context) {
   if (phase_ == Phase::kStopping) return;  // It ends already.
+  log_.OpenFolder(context.actions);        // Nobody refused the job.
   const v1::Cause cause = common::rpc::ToCause(
       common::status::WithReason(absl::CancelledError("cancelled"), "USER"),
       "");

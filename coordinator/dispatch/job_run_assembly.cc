@@ -214,7 +214,6 @@ void JobRun::OnReady(int rank, const v1::StageReady& ready,
 
 void JobRun::StageGone(const v1::Cause& cause, const RunContext& context) {
   CHECK(queued());
-  log_.OpenFolder(context.actions);
   Fail(Job::STATE_REASON_STAGE_LOST, cause, context);
 }
 

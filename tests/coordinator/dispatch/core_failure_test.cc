@@ -449,6 +449,18 @@ TEST_F(CoreFixedStagesTest, ATakenNameIsTriedAgainAndFailsNothing) {
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_QUEUED);
 }
 
+TEST_F(CoreFixedStagesTest, AJobThatIsCancelledInTheQueueHasASummary) {
+  CreateWithOneStage();
+  EXPECT_FALSE(cluster_.AnyFile());
+  Actions actions;
+  ASSERT_OK(cluster_.core->CancelJob("tiny", cluster_.now(), actions).status());
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_CANCELLED);
+  EXPECT_EQ(nlohmann::json::parse(cluster_.File("summary.json"))["state"],
+            "CANCELLED");
+}
+
 TEST_F(CoreFixedStagesTest, StagesThatNeverComeAreMissedAtTheDeadline) {
   CreateWithOneStage();
   cluster_.Advance(absl::Seconds(31));
