@@ -1,11 +1,13 @@
 #include "coordinator/service/schedule_answers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/schedule/costs.h"
@@ -63,17 +65,20 @@ absl::StatusOr<schedule::LoweringOptions> Options(
     options.memory.stages.assign(
         ranks * chunks, {.held_until_input = 1, .held_until_weight = 1});
     options.memory.limits.assign(
-        ranks,
-        static_cast<int64_t>(std::floor(request.memory_limit() * chunks)));
+        ranks, static_cast<int64_t>(
+                   std::min(std::floor(request.memory_limit() * chunks),
+                            static_cast<double>(schedule::kMaxBytes))));
   }
   return options;
 }
 
 // A limit that no order fits is a wrong request: asking again does not help.
-absl::Status Refusal(const absl::Status& status) {
-  return absl::IsResourceExhausted(status)
-             ? absl::InvalidArgumentError(status.message())
-             : status;
+// The unit that was given for bytes has its own name.
+absl::Status Refusal(const absl::Status& status, int chunks) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  return absl::InvalidArgumentError(absl::StrReplaceAll(
+      status.message(), {{"bytes of activations",
+                          chunks == 1 ? "activations" : "chunk activations"}}));
 }
 
 }  // namespace
@@ -88,13 +93,17 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
                    schedule::Generate(request.schedule(), shape));
   ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
                    Options(request, plan.ranks(), plan.chunks()));
-  RETURN_IF_ERROR(Refusal(schedule::Verify(plan, options)));
+  RETURN_IF_ERROR(Refusal(schedule::Verify(plan, options), plan.chunks()));
   absl::StatusOr<schedule::LoweredProgram> lowered =
       schedule::Lower(plan, options);
-  RETURN_IF_ERROR(Refusal(lowered.status()));
+  RETURN_IF_ERROR(Refusal(lowered.status(), plan.chunks()));
   const schedule::LoweredProgram& program = *lowered;
   ASSIGN_OR_RETURN(const schedule::Simulation simulation,
                    schedule::Simulate(program, options.costs, options.memory));
+  if (!std::isfinite(simulation.makespan)) {
+    return absl::InvalidArgumentError(
+        "the times are too large: their sum is no finite number");
+  }
 
   v1::SimulateScheduleResponse response;
   response.set_makespan(simulation.makespan);

@@ -183,6 +183,10 @@ TEST(Generate, RefusesShapesWithoutMeaning) {
               StatusIs(invalid,
                        "there is no schedule \"2f2b\"; there are "
                        "naive, gpipe, 1f1b"));
+  EXPECT_THAT(Generate("zb-h1", {}),
+              StatusIs(invalid,
+                       "not built yet: schedule \"zb-h1\"; there are "
+                       "naive, gpipe, 1f1b"));
 }
 
 }  // namespace

@@ -55,7 +55,18 @@ TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
   request.set_memory_limit(3);
   EXPECT_THAT(SimulateSchedule(request),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("more than the limit of 3")));
+                       HasSubstr("holds 4 activations, 1 more than the limit "
+                                 "of 3")));
+  request.set_memory_limit(1e300);
+  EXPECT_THAT(SimulateSchedule(request), IsOk());
+}
+
+TEST(SimulateScheduleTest, TimesWhoseSumIsNotFiniteAreRefused) {
+  auto request = Request("1f1b", 4, 8);
+  request.set_forward(1e308);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the times are too large")));
 }
 
 TEST(SimulateScheduleTest, RefusesWhatHasNoMeaning) {
