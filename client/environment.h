@@ -3,6 +3,7 @@
 #ifndef PENSTOCK_CLIENT_ENVIRONMENT_H_
 #define PENSTOCK_CLIENT_ENVIRONMENT_H_
 
+#include <functional>
 #include <string>
 
 #include "common/time/clock.h"
@@ -14,8 +15,10 @@ struct Environment {
   std::string binary_directory;   // Of this program, and its daemons.
   std::string runtime_directory;  // $XDG_RUNTIME_DIR, or the temporary folder.
   std::string working_directory;
-  std::string address;  // $PENSTOCK_ADDRESS
-  bool stderr_is_terminal = false;
+  std::string address;                  // $PENSTOCK_ADDRESS
+  bool stderr_is_terminal = false;      // One that can rewrite a line.
+  std::function<int()> stderr_columns;  // Now; 0: not known.
+  bool hangup_ignored = false;          // SIGHUP at the start, as by nohup.
   int cores = 1;
 };
 

@@ -1,10 +1,14 @@
 // penstock: the command line. Reads environment and flags, runs one verb.
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -48,17 +52,39 @@ penstock::client::Environment ReadEnvironment(
   environment.address = Variable("PENSTOCK_ADDRESS", "");
   environment.cores =
       static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  environment.stderr_is_terminal = isatty(STDERR_FILENO) == 1;
+  environment.stderr_is_terminal =
+      isatty(STDERR_FILENO) == 1 && Variable("TERM", "dumb") != "dumb";
+  environment.stderr_columns = [] {
+    winsize size{};
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  };
   return environment;
+}
+
+bool HangupIsIgnored() {
+  struct sigaction action {};
+  return sigaction(SIGHUP, nullptr, &action) == 0 &&
+         action.sa_handler == SIG_IGN;
+}
+
+// The exit code of a verb whose output has to arrive.
+int AfterOutput(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "penstock: standard output is not complete: %s\n",
+               errno != 0 ? std::strerror(errno) : "it could not be written");
+  return code == penstock::client::kDone ? penstock::client::kJobFailed : code;
 }
 
 // The exit code; exceptions of the standard library pass.
 int Main(int argc, char** argv) {
   namespace commands = penstock::client::commands;
   namespace process = penstock::common::process;
+  const bool hangup_ignored = HangupIsIgnored();
   process::BlockSignals();
   const penstock::common::time::RealClock clock;
-  const penstock::client::Environment environment = ReadEnvironment(clock);
+  penstock::client::Environment environment = ReadEnvironment(clock);
+  environment.hangup_ignored = hangup_ignored;
 
   CLI::App app(
       "Pipeline-parallel training of transformer models, exact at every "
@@ -84,7 +110,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : penstock::client::kUsage;
   }
-  return chosen();
+  return AfterOutput(chosen());
 }
 
 }  // namespace

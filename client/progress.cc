@@ -1,5 +1,6 @@
 #include "client/progress.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,8 +41,12 @@ std::string ProgressLine(const v1::StepMetrics& metrics, int64_t steps,
 }
 
 Progress::Progress(Style style, const common::time::Clock& clock,
-                   std::function<void(absl::string_view)> write)
-    : style_(style), clock_(clock), write_(std::move(write)) {}
+                   std::function<void(absl::string_view)> write,
+                   std::function<int()> columns)
+    : style_(style),
+      clock_(clock),
+      write_(std::move(write)),
+      columns_(std::move(columns)) {}
 
 void Progress::OnJob(const v1::Job& job) { steps_ = job.steps(); }
 
@@ -73,8 +78,12 @@ void Progress::Show(bool last) {
   if (const int64_t done = metrics_.step() - first_step_; done > 0) {
     eta = (now - first_time_) / done * (steps_ - metrics_.step());
   }
-  const std::string line = ProgressLine(shown, steps_, eta);
+  std::string line = ProgressLine(shown, steps_, eta);
   if (style_ == Style::kTerminal) {
+    // The last column stays free: a cursor behind it is in the next line.
+    if (const size_t columns = columns_(); columns > 0) {
+      line.resize(std::min(line.size(), columns - 1));
+    }
     write_(absl::StrCat("\r\x1b[K", line));
     line_open_ = true;
   } else {

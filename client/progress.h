@@ -23,9 +23,12 @@ class Progress {
  public:
   enum class Style { kTerminal, kPlain, kNone };
 
-  // `write` takes bytes for stderr. Borrows `clock`.
+  // `write` takes bytes for stderr; `columns` says how wide the terminal is, 0
+  // where that is not known: a longer line could not be rewritten. Borrows
+  // `clock`.
   Progress(Style style, const common::time::Clock& clock,
-           std::function<void(absl::string_view)> write);
+           std::function<void(absl::string_view)> write,
+           std::function<int()> columns);
 
   void OnJob(const v1::Job& job);
   void OnMetrics(const v1::StepMetrics& metrics);
@@ -40,6 +43,7 @@ class Progress {
   const Style style_;
   const common::time::Clock& clock_;
   const std::function<void(absl::string_view)> write_;
+  const std::function<int()> columns_;
   int64_t steps_ = 0;
   v1::StepMetrics metrics_;
   // Kept from the last step that carried them.

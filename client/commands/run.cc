@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "client/arguments.h"
 #include "client/commands/command.h"
+#include "client/commands/flag_checks.h"
 #include "client/commands/output_format.h"
 #include "client/exit_code.h"
 #include "client/input_file.h"
@@ -74,7 +75,8 @@ class Run {
       : flags_(flags),
         environment_(environment),
         clock_(environment.clock),
-        progress_(StyleOf(flags, environment), clock_, WriteStderr) {}
+        progress_(StyleOf(flags, environment), clock_, WriteStderr,
+                  environment.stderr_columns) {}
 
   int Main() {
     if (const absl::Status status = Prepare(); !status.ok()) {
@@ -168,7 +170,8 @@ class Run {
   void Attend() {
     while (true) {
       const auto signal = common::process::WaitForSignal(absl::Seconds(1));
-      if (signal == SIGINT || signal == SIGTERM) {
+      if (signal == SIGINT || signal == SIGTERM ||
+          (signal == SIGHUP && !environment_.hangup_ignored)) {
         OnStopSignal(*signal);
         if (abandoned_) return;
       }
@@ -194,7 +197,9 @@ class Run {
     for (const LocalCluster::Ended& ended : cluster_->Reap()) {
       const std::string text = absl::StrCat(
           ended.name, " ended: ", Describe(ended.exit),
-          ended.last_log_line.empty() ? "" : ": ", ended.last_log_line);
+          // A daemon has no other reason for it.
+          ended.exit.exit_code == 0 ? " (stopped by a signal)" : "",
+          ended.trouble.empty() ? "" : ": ", ended.trouble);
       if (ended.name == "coordinator") {
         failure_ = absl::UnavailableError(absl::StrCat("the ", text));
         coordinator_ended = true;
@@ -288,7 +293,9 @@ class Run {
     if (stop_signal_ != 0) {
       std::fprintf(stderr,
                    "penstock: stopped by %s; results so far are in %s\n",
-                   stop_signal_ == SIGINT ? "Ctrl-C" : "SIGTERM",
+                   stop_signal_ == SIGINT   ? "Ctrl-C"
+                   : stop_signal_ == SIGHUP ? "SIGHUP (the terminal closed)"
+                                            : "SIGTERM",
                    directory_->path().c_str());
       return stop_signal_ == SIGINT ? kInterrupted : kStopped;
     }
@@ -318,7 +325,9 @@ class Run {
   void CompleteResults() {
     Complain(cluster_->SaveCoordinatorLog(
         (fs::path(directory_->logs()) / "coordinator.log").string()));
-    Complain(report::WriteReport(directory_->path()));
+    const absl::Status reported = report::WriteReport(directory_->path());
+    Complain(reported);
+    has_report_ = reported.ok();
   }
 
   // summary.json, where the job came so far that there is one.
@@ -336,7 +345,7 @@ class Run {
     } else {
       Complain(summary.status());
     }
-    if (flags_.format == "json") return;
+    if (flags_.format == "json" || !has_report_) return;
     std::printf("report: %s\n",
                 (fs::path(directory_->path()) / "report.html").c_str());
   }
@@ -357,6 +366,7 @@ class Run {
   std::optional<JobWatch> watch_;
   std::set<std::string> ended_stages_;  // By themselves.
   absl::Status failure_;
+  bool has_report_ = false;
   int stop_signal_ = 0;
   common::time::MonotonicTime stop_deadline_;
   bool abandoned_ = false;
@@ -372,10 +382,12 @@ void AddRun(CLI::App& app, const Environment& environment, Chosen& chosen) {
   command
       ->add_option("--stages", flags->stages,
                    "Ranks; the same as --set pipeline.stages=K")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--run-dir", flags->run_directory,
-                      "Where results go: absent or empty "
-                      "(default runs/NAME-YYYYmmdd-HHMMSS)");
+      ->check(AtLeast(1));
+  command
+      ->add_option("--run-dir", flags->run_directory,
+                   "Where results go: absent or empty "
+                   "(default runs/NAME-YYYYmmdd-HHMMSS)")
+      ->check(NotEmpty());
   command->add_option("--set", flags->overrides,
                       "KEY=VALUE over the job file, repeatable");
   AddOutputFlag(*command, flags->format, {"table", "json"});

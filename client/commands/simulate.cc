@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/commands/command.h"
+#include "client/commands/flag_checks.h"
 #include "client/commands/output_format.h"
 #include "client/report/heatmap.h"
 #include "client/text_table.h"
@@ -146,7 +147,8 @@ void AddSimulate(CLI::App& app, const Environment& environment,
       ->required();
   command->add_option("--stages", flags->stages, "K, ranks")->required();
   command->add_option("--micro-batches", flags->micro_batches, "M")->required();
-  command->add_option("--chunks", flags->chunks, "v, chunks a rank");
+  command->add_option("--chunks", flags->chunks, "v, chunks a rank")
+      ->check(AtLeast(1));
   const char* kTimes = "Time of a rank's whole share of layers";
   command->add_option("--forward", flags->forward, kTimes);
   command->add_option("--backward-input", flags->backward_input, kTimes);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/commands/command.h"
+#include "client/commands/flag_checks.h"
 #include "client/input_file.h"
 
 namespace penstock::client::commands {
@@ -47,9 +48,12 @@ void AddVerify(CLI::App& app, const Environment& environment, Chosen& chosen) {
   command->add_option("file", flags->file, "CSV, one row a rank")->required();
   command->add_option("--stages", flags->stages, "K, ranks")->required();
   command->add_option("--micro-batches", flags->micro_batches, "M")->required();
-  command->add_option("--chunks", flags->chunks, "v, chunks a rank");
-  command->add_option("--slots", flags->slots,
-                      "Receiver slots on every edge (default: as computed)");
+  command->add_option("--chunks", flags->chunks, "v, chunks a rank")
+      ->check(AtLeast(1));
+  command
+      ->add_option("--slots", flags->slots,
+                   "Receiver slots on every edge (default: as computed)")
+      ->check(AtLeast(0));
   command->callback([flags, &environment, &chosen] {
     chosen = [flags, &environment] { return Run(*flags, environment); };
   });

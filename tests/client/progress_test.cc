@@ -23,9 +23,10 @@ v1::StepMetrics Step(int64_t step) {
 class ProgressTest : public ::testing::Test {
  protected:
   Progress Make(Progress::Style style) {
-    return Progress(style, clock_, [this](absl::string_view text) {
-      out_ += std::string(text);
-    });
+    return Progress(
+        style, clock_,
+        [this](absl::string_view text) { out_ += std::string(text); },
+        [this] { return columns_; });
   }
   static v1::Job Job() {
     v1::Job job;
@@ -34,6 +35,7 @@ class ProgressTest : public ::testing::Test {
   }
   tests::fakes::FakeClock clock_;
   std::string out_;
+  int columns_ = 0;
 };
 
 TEST_F(ProgressTest, PlainIsALineEveryHalfMinuteAndTheLast) {
@@ -65,6 +67,19 @@ TEST_F(ProgressTest, TerminalRewritesOneLineAndKeepsMessages) {
             "\r\x1b[Kstep 1/100  loss 2.5000  12.3k tokens/s"
             "\r\x1b[Kstage-1 ended\n"
             "\r\x1b[Kstep 2/100  loss 2.5000  12.3k tokens/s  ETA 1m38s\n");
+}
+
+TEST_F(ProgressTest, ALineIsCutToTheTerminalsWidth) {
+  Progress progress = Make(Progress::Style::kTerminal);
+  progress.OnJob(Job());
+  columns_ = 20;
+  progress.OnMetrics(Step(1));
+  EXPECT_EQ(out_, "\r\x1b[Kstep 1/100  loss 2.");
+  out_.clear();
+  columns_ = 30;  // It was made wider.
+  clock_.Advance(absl::Seconds(1));
+  progress.OnMetrics(Step(2));
+  EXPECT_EQ(out_, "\r\x1b[Kstep 2/100  loss 2.5000  12.3");
 }
 
 TEST_F(ProgressTest, BubbleAndValidationStayShownAfterTheirStep) {

@@ -171,8 +171,41 @@ class FailureTest(pc.PenstockCase):
                      r"killed by signal 9")
     self.assertGreaterEqual(len(self.json_lines("metrics.jsonl")), 3)
 
+  def test_coordinator_that_is_told_to_stop_is_named(self):
+    child = self.start_running()
+    since = self.kill(self.pid_of("penstock-coordinator"), signal.SIGTERM)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 1, done)
+    self.assertRegex(done.stderr, r"(?m)^penstock: the coordinator ended: exit "
+                     r"code 0 \(stopped by a signal\); logs are in ")
+
+  def test_stop_at_any_time_leaves_a_summary(self):
+    self.write_job(ENDLESS_JOB)
+    for number in range(3):
+      run = self.work / f"early-{number}"
+      child = self.start("penstock", "run", "job.yaml", "--run-dir", run)
+      pc.wait_until((run / "logs").exists, "the run has its folder")
+      since = self.kill(child.pid, signal.SIGINT)
+      done = self.end_within_limit(child, since)
+      self.assertEqual(done.code, 130, done)
+      self.assertEqual(self.summary(run)["state"], "CANCELLED")
+
+  def test_hangup_ignored_at_the_start_stays_ignored(self):
+    self.write_job(ENDLESS_JOB)
+    child = self.start(
+        "penstock", "run", "job.yaml", "--run-dir", "run",
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    metrics = self.work / "run/metrics.jsonl"
+    pc.wait_until(metrics.exists, "a step is committed")
+    self.kill(child.pid, signal.SIGHUP)
+    size = metrics.stat().st_size
+    pc.wait_until(lambda: metrics.stat().st_size > size + 2000, "it goes on")
+    since = self.kill(child.pid, signal.SIGTERM)
+    self.assertEqual(self.end_within_limit(child, since).code, 143)
+
   def test_signals_stop_the_run_and_keep_its_results(self):
     for number, code, form in ((signal.SIGINT, 130, "json"),
+                               (signal.SIGHUP, 143, "table"),
                                (signal.SIGTERM, 143, "table")):
       with self.subTest(number.name):
         child = self.start_running(number.name, "-o", form)

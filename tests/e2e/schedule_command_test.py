@@ -2,6 +2,7 @@
 order as csv through the verifier and back, every fault refused."""
 
 import json
+import subprocess
 import unittest
 from xml.etree import ElementTree
 
@@ -165,6 +166,33 @@ class ScheduleCommandTest(pc.PenstockCase):
         self.assertEqual(done.code, 2, done)
         self.assertEqual(done.stdout, "")
         self.assertRegex(done.stderr, wanted)
+
+  def test_output_that_does_not_arrive(self):
+    for arguments in (["version"], ["simulate", "--schedule", "1f1b",
+                                    "--stages", "2", "--micro-batches", "2"]):
+      with open("/dev/full", "w") as full:
+        done = subprocess.run([self.binaries / "penstock", *arguments],
+                              stdout=full, stderr=subprocess.PIPE, text=True,
+                              env=self.environment(), check=False)
+      self.assertEqual(done.returncode, 1, done)
+      self.assertIn("standard output is not complete: No space left on device",
+                    done.stderr)
+
+  def test_flags_out_of_range(self):
+    shape = ("--stages", "2", "--micro-batches", "2")
+    for arguments, wanted in (
+        (("simulate", "--schedule", "1f1b", *shape, "--chunks", "0"),
+         "--chunks: is 0; a whole number of at least 1"),
+        (("verify", "none.csv", *shape, "--slots", "-1"),
+         "--slots: is -1; a whole number of at least 0"),
+        (("run", "job.yaml", "--stages", "0"),
+         "--stages: is 0; a whole number of at least 1"),
+        (("run", "job.yaml", "--run-dir", ""),
+         "--run-dir: must not be empty")):
+      with self.subTest(arguments):
+        done = self.penstock(*arguments)
+        self.assertEqual(done.code, 2, done)
+        self.assertIn(wanted, done.stderr)
 
   def test_version(self):
     done = self.penstock("version")
