@@ -12,6 +12,7 @@
 #include "common/rpc/rpc_server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "penstock/v1/stage_monitor_service.grpc.pb.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
 
@@ -31,7 +32,7 @@ class CoordinatorClientTest : public ::testing::Test {
     std::filesystem::create_directory(dir_.Path("a%20b?c#d e"));
     address_ = {.kind = rpc::AddressKind::kUnix,
                 .path = dir_.Path("a%20b?c#d e/s.sock")};
-    auto server = rpc::RpcServer::Start(address_, {}, reactors_);
+    auto server = rpc::RpcServer::Start(address_, {&monitor_}, reactors_);
     ASSERT_THAT(server.status(), IsOk());
     server_ = *std::move(server);
     client_ = CoordinatorClient::Connect({.address = address_});
@@ -40,6 +41,7 @@ class CoordinatorClientTest : public ::testing::Test {
 
   const tests::fakes::TempDir dir_;
   rpc::Address address_;
+  v1::StageMonitorService::CallbackService monitor_;  // As a stage has it.
   rpc::ReactorRegistry reactors_;
   std::unique_ptr<rpc::RpcServer> server_;
   std::unique_ptr<CoordinatorClient> client_;
