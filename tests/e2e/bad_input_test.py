@@ -145,7 +145,7 @@ class BadInputTest(pc.PenstockCase):
     before = self.contents()
     for argument, why in (("none.yaml", "No such file or directory"),
                           (".", "is a folder, not a file"),
-                          ("/dev/null", "is a pipe or a device")):
+                          ("/dev/zero", "is a pipe or a device")):
       done = self.penstock("run", argument)
       self.assertEqual(done.code, 2, done)
       self.assertIn(f"job file {argument}: {why}", done.stderr)
