@@ -3,11 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/child_log.h"
+#include "common/ids/random.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
 #include "common/status/status_macros.h"
@@ -31,14 +33,28 @@ absl::Status Errno(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
-// Gone with the last process that has it open. (Not O_TMPFILE, which not every
-// file system has.)
-absl::StatusOr<int> NamelessFile(const std::string& folder) {
-  std::string path = (fs::path(folder) / "log-XXXXXX").string();
-  const int fd = mkostemp(path.data(), O_APPEND | O_CLOEXEC);
-  if (fd < 0) return Errno(absl::StrCat("cannot make a log in ", folder));
-  unlink(path.c_str());
+// A file in memory, for appending: gone with the last process that has it open.
+absl::StatusOr<int> NamelessFile() {
+  const int fd = memfd_create("penstock-coordinator.log", MFD_CLOEXEC);
+  if (fd < 0) return Errno("cannot make a log in memory");
+  if (fcntl(fd, F_SETFL, O_APPEND) != 0) {
+    const absl::Status status = Errno("cannot append to a log in memory");
+    close(fd);
+    return status;
+  }
   return fd;
+}
+
+// As mkdtemp() chooses it: not taken, and nobody can know it before.
+std::string UnusedName() {
+  constexpr absl::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  uint64_t number = common::ids::SystemRandom()();
+  std::string name = "penstock-";
+  for (int i = 0; i < 6; ++i) {
+    name += kLetters[number % kLetters.size()];
+    number /= kLetters.size();
+  }
+  return name;
 }
 
 // Owns an open descriptor.
@@ -55,20 +71,17 @@ struct Descriptor {
 
 absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
     const Options& options, absl::Duration limit) {
-  std::string folder =
-      (fs::path(options.runtime_directory) / "penstock-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    return Errno(absl::StrCat("cannot make a folder for sockets in ",
-                              options.runtime_directory));
-  }
-  std::unique_ptr<LocalCluster> cluster(new LocalCluster(options, folder));
+  // The coordinator makes it, and removes it when this process is killed.
+  const fs::path folder = fs::path(options.runtime_directory) / UnusedName();
+  std::unique_ptr<LocalCluster> cluster(
+      new LocalCluster(options, folder.string()));
   RETURN_IF_ERROR(cluster->StartCoordinator(limit));
   return cluster;
 }
 
 absl::Status LocalCluster::StartCoordinator(absl::Duration limit) {
   const auto deadline = options_.clock->Monotonic() + limit;
-  ASSIGN_OR_RETURN(coordinator_log_, NamelessFile(folder_));
+  ASSIGN_OR_RETURN(coordinator_log_, NamelessFile());
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) return Errno("cannot make a pipe");
   const Descriptor ready{pipe_ends[0]};

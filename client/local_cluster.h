@@ -95,7 +95,7 @@ class LocalCluster {
                    common::time::MonotonicTime deadline);
 
   const Options options_;
-  const std::string folder_;  // Mode 0700.
+  const std::string folder_;  // Mode 0700; the coordinator makes it.
   std::unique_ptr<CoordinatorClient> client_;
   std::vector<Child> children_;  // Alive; the coordinator first.
   int coordinator_log_ = -1;

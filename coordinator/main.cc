@@ -1,8 +1,11 @@
 // penstock-coordinator: parses flags, starts a Coordinator, waits for signals.
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -51,6 +54,15 @@ struct Flags {
   int die_with_parent = 0;
   int ready_fd = -1;
 };
+
+// Mode 0700. Made here and not by `penstock run`, which may be killed at any
+// time: here that is heard of, and the folder is removed.
+absl::Status MakeSocketFolder(const std::filesystem::path& folder) {
+  if (mkdir(folder.c_str(), 0700) == 0) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("cannot make the folder for sockets ", folder.string(), ": ",
+                   std::strerror(errno)));
+}
 
 // Also after the parent was killed, nothing of the cluster stays behind. Only
 // sockets are removed, and the folder only when nothing else is in it.
@@ -174,7 +186,8 @@ int main(int argc, char** argv) {
       ->transform(CLI::CheckedTransformer(severities));
   app.add_flag("--embedded", flags.embedded,
                "Serve one `penstock run` on this machine: requests name "
-               "folders, and the socket's folder is removed at the end");
+               "folders, and the socket's folder is made, and removed at the "
+               "end");
   app.add_option("--die-with-parent", flags.die_with_parent,
                  "End when this process, our parent, ends");
   app.add_option("--ready-fd", flags.ready_fd,
@@ -201,6 +214,13 @@ int main(int argc, char** argv) {
   const auto heartbeat = ParseInterval("--heartbeat", flags.heartbeat);
   if (!heartbeat.ok()) return Fail(heartbeat.status());
 
+  const bool owns_folder =
+      flags.embedded && address->kind == rpc::AddressKind::kUnix;
+  const auto folder = std::filesystem::path(address->path).parent_path();
+  if (owns_folder) {
+    const absl::Status made = MakeSocketFolder(folder);
+    if (!made.ok()) return Fail(made);
+  }
   penstock::v1::BuildInfo build;
   build.set_version(kVersion);
   build.set_build(kBuild);
@@ -211,7 +231,10 @@ int main(int argc, char** argv) {
        .lease = *lease,
        .heartbeat = *heartbeat,
        .build = build});
-  if (!coordinator.ok()) return Fail(coordinator.status());
+  if (!coordinator.ok()) {
+    if (owns_folder) RemoveSocketFolder(folder);
+    return Fail(coordinator.status());
+  }
   LOG(INFO) << "serving on " << (*coordinator)->address().ToString();
   if (flags.ready_fd >= 0) TellReady(flags.ready_fd);
 

@@ -93,6 +93,24 @@ class FailureTest(pc.PenstockCase):
     since = self.kill(child.pid)
     self.end_within_limit(child, since)
 
+  def test_run_killed_at_its_start_leaves_nothing(self):
+    self.write_job(ENDLESS_JOB)
+    moments = {
+        "at once": lambda: True,
+        "coordinator": lambda: any(
+            "--embedded" in command
+            for command in pc.processes_of(self.folder).values()),
+        "folder": lambda: list(self.runtime.iterdir()),
+        "socket": lambda: list(self.runtime.glob("*/*.sock")),
+    }
+    for name, come in moments.items():
+      with self.subTest(name):
+        child = self.start("penstock", "run", "job.yaml", "--run-dir",
+                           self.work / name)
+        pc.wait_until(lambda: come() or child.poll() is not None, name)
+        since = self.kill(child.pid)
+        self.end_within_limit(child, since)
+
   def test_killed_run_takes_a_stopped_stage_with_it(self):
     # The kernel's SIGTERM does not reach a stopped process.
     child = self.start_running()
@@ -176,8 +194,22 @@ class FailureTest(pc.PenstockCase):
     since = self.kill(self.pid_of("penstock-coordinator"), signal.SIGTERM)
     done = self.end_within_limit(child, since)
     self.assertEqual(done.code, 1, done)
-    self.assertRegex(done.stderr, r"(?m)^penstock: the coordinator ended: exit "
-                     r"code 0 \(stopped by a signal\); logs are in ")
+    # It says that it ends, and has ended a moment later.
+    self.assertRegex(
+        done.stderr, r"(?m)^penstock: the coordinator (ended: exit code 0 "
+        r"\(stopped by a signal\)|does not serve any more: .* is shutting "
+        r"down); logs are in ")
+
+  def test_run_directory_that_is_renamed_fails_the_job(self):
+    child = self.start_running()
+    since = time.monotonic()
+    (self.work / "run").rename(self.work / "moved")
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 70, done)
+    self.assertIn(f"the folder {self.work}/run was removed or renamed",
+                  done.stderr)
+    self.assertNotIn("report:", done.stdout)
+    self.assertFalse((self.work / "run").exists())
 
   def test_stop_at_any_time_leaves_a_summary(self):
     self.write_job(ENDLESS_JOB)
