@@ -1,4 +1,4 @@
-// An address as gRPC's channels take it.
+// An address as gRPC takes it, to dial and to listen.
 #ifndef PENSTOCK_COMMON_RPC_GRPC_TARGET_H_
 #define PENSTOCK_COMMON_RPC_GRPC_TARGET_H_
 
@@ -8,8 +8,7 @@
 
 namespace penstock::common::rpc {
 
-// A channel reads its target as a URI, so that a socket's path is
-// percent-encoded; a server takes Address::ToString() as it is.
+// Channels and servers read it as a URI: a socket's path is percent-encoded.
 std::string GrpcTarget(const Address& address);
 
 }  // namespace penstock::common::rpc

@@ -16,6 +16,7 @@
 #include "common/rpc/bind_check.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/grpc_settings.h"
+#include "common/rpc/grpc_target.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::common::rpc {
@@ -35,7 +36,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   grpc::ServerBuilder builder;
   ConfigureServer(builder);
   int port = 0;
-  builder.AddListeningPort(address.ToString(),
+  builder.AddListeningPort(GrpcTarget(address),
                            grpc::InsecureServerCredentials(), &port);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
