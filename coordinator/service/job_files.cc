@@ -80,9 +80,9 @@ absl::Status WriteNow(const dispatch::WriteJobFile& write,
   std::error_code error;
   if (missing == MissingFolder::kFail &&
       !fs::is_directory(write.directory, error)) {
-    return absl::NotFoundError(absl::StrCat("cannot write ", path.string(),
-                                            ": the folder ", write.directory,
-                                            " was removed or renamed"));
+    return FileError(ENOENT,
+                     absl::StrCat("writing ", path.string(), ": the folder ",
+                                  write.directory, " was removed or renamed"));
   }
   fs::create_directories(path.parent_path(), error);
   if (error) {

@@ -205,7 +205,7 @@ class FailureTest(pc.PenstockCase):
     since = time.monotonic()
     (self.work / "run").rename(self.work / "moved")
     done = self.end_within_limit(child, since)
-    self.assertEqual(done.code, 70, done)
+    self.assertEqual(done.code, 1, done)
     self.assertIn(f"the folder {self.work}/run was removed or renamed",
                   done.stderr)
     self.assertNotIn("report:", done.stdout)
