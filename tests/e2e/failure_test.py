@@ -196,9 +196,9 @@ class FailureTest(pc.PenstockCase):
     self.assertEqual(done.code, 1, done)
     # It says that it ends, and has ended a moment later.
     self.assertRegex(
-        done.stderr, r"(?m)^penstock: the coordinator (ended: exit code 0 "
-        r"\(stopped by a signal\)|does not serve any more: .* is shutting "
-        r"down); logs are in ")
+        done.stderr, r"(?m)^penstock: (lost )?the coordinator( ended: exit code 0 "
+        r"\(stopped by a signal\)|, whose process lives .* is shutting down); "
+        r"logs are in ")
 
   def test_run_directory_that_is_renamed_fails_the_job(self):
     child = self.start_running()
