@@ -130,6 +130,9 @@ class JobRun {
   common::time::MonotonicTime ReadOn(int rank, const RunContext& context) const;
   // Whether the phase's deadline moved, since files are being read.
   bool ExtendDeadline(const RunContext& context);
+  // Warns where a rank did not allocate what was planned.
+  void CompareMemory(int rank, const v1::MemoryBytes& measured,
+                     const RunContext& context);
 
   // job_run_steps.cc
   void StartSteps(const RunContext& context);

@@ -197,18 +197,7 @@ void JobRun::OnReady(int rank, const v1::StageReady& ready,
     FailWith(covered, context);
     return;
   }
-  for (int r = 0; r < ranks(); ++r) {
-    const int64_t measured = TotalBytes(all[r].memory());
-    const int64_t predicted = plan_->memory[r].total();
-    if (measured == predicted) continue;
-    log_.Occur(
-        {.severity = Occurrence::SEVERITY_WARNING,
-         .kind = "MEMORY_PREDICTION",
-         .message = absl::StrCat(crew_.names[r], " allocated ", measured,
-                                 " bytes; the plan predicted ", predicted),
-         .stage_name = crew_.names[r]},
-        context.now, context.actions);
-  }
+  for (int r = 0; r < ranks(); ++r) CompareMemory(r, all[r].memory(), context);
   StartSteps(context);
 }
 
@@ -265,6 +254,33 @@ bool JobRun::ExtendDeadline(const RunContext& context) {
   if (deadline <= context.now.monotonic) return false;
   deadline_ = deadline;
   return true;
+}
+
+void JobRun::CompareMemory(int rank, const v1::MemoryBytes& measured,
+                           const RunContext& context) {
+  const planner::RankMemory& predicted = plan_->memory[rank];
+  if (TotalBytes(measured) == predicted.total()) return;
+  std::vector<std::string> parts;
+  const auto compare = [&](absl::string_view part, int64_t got, int64_t plan) {
+    if (got == plan) return;
+    parts.push_back(absl::StrCat(part, " ", got, " instead of ", plan));
+  };
+  compare("parameters", measured.parameters(), predicted.parameters);
+  compare("gradients", measured.gradients(), predicted.gradients);
+  compare("optimizer", measured.optimizer(), predicted.optimizer);
+  compare("activation slots", measured.activation_slots(),
+          predicted.activation_slots);
+  compare("workspace", measured.workspace(), predicted.workspace);
+  compare("transfer slots", measured.transfer_slots(),
+          predicted.transfer_slots);
+  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+              .kind = "MEMORY_PREDICTION",
+              .message = absl::StrCat(
+                  crew_.names[rank], " allocated ", TotalBytes(measured),
+                  " bytes; the plan predicted ", predicted.total(), " (",
+                  absl::StrJoin(parts, ", "), ")"),
+              .stage_name = crew_.names[rank]},
+             context.now, context.actions);
 }
 
 void JobRun::Tick(const RunContext& context) {

@@ -246,6 +246,11 @@ void JobRun::OnEndReport(int rank, const v1::EndReport& report,
   context.links.Answered(crew_.names[rank], Answer::kEndReport);
   if (!InPhase(Phase::kEnding) || ends_[rank].has_value()) return;
   ends_[rank] = report;
+  // Once more: a step that allocated shows only now.
+  if (report.has_peak_memory() &&
+      TotalBytes(report.peak_memory()) != TotalBytes(ready_[rank]->memory())) {
+    CompareMemory(rank, report.peak_memory(), context);
+  }
   if (std::all_of(ends_.begin(), ends_.end(),
                   [](const auto& entry) { return entry.has_value(); })) {
     Succeed(context);

@@ -23,6 +23,18 @@ ordered_json OrNull(const std::optional<T>& value) {
   return value.has_value() ? ordered_json(*value) : ordered_json(nullptr);
 }
 
+// Of the whole job, once the rank has ended; before, of its assembly.
+std::optional<int64_t> MeasuredBytes(const SummaryRequest& request, int rank) {
+  const auto has = [rank](const auto* answers) {
+    return answers != nullptr && rank < static_cast<int>(answers->size());
+  };
+  if (has(request.ends) && (*request.ends)[rank].has_peak_memory()) {
+    return TotalBytes((*request.ends)[rank].peak_memory());
+  }
+  if (has(request.ready)) return TotalBytes((*request.ready)[rank].memory());
+  return std::nullopt;
+}
+
 // Simulated step with the measured operations / measured step.
 std::optional<double> Realisation(const SummaryRequest& request) {
   if (request.plan == nullptr || request.accounting == nullptr) {
@@ -55,13 +67,11 @@ ordered_json StageEntry(const SummaryRequest& request, int rank) {
          {"embedding", layers.embedding},
          {"head", layers.head}});
   }
-  const bool ready = request.ready != nullptr &&
-                     rank < static_cast<int>(request.ready->size());
+  const std::optional<int64_t> measured = MeasuredBytes(request, rank);
   stage["peak_bytes"] = {
       {"predicted", memory.total()},
       {"measured",
-       ready ? ordered_json(TotalBytes((*request.ready)[rank].memory()))
-             : ordered_json(nullptr)}};
+       measured.has_value() ? ordered_json(*measured) : ordered_json(nullptr)}};
   const bool counted =
       request.accounting != nullptr && request.accounting->steps() > 0;
   const RankTotals totals =

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/device/memory_usage.h"
 #include "server/device/tensor.h"
 
 namespace penstock::server::device {
@@ -83,10 +84,6 @@ class Buffer {
   virtual int64_t bytes() const = 0;
 };
 
-// kPinnedHost is memory that host code may touch and device copies may use
-// asynchronously; kDevice only ops, copies and the transport may touch.
-enum class MemoryKind { kDevice, kPinnedHost };
-
 // Thread-safe.
 class Device {
  public:
@@ -103,7 +100,9 @@ class Device {
   // patterns so that reading them shows. ResourceExhausted with the bytes
   // wanted when there is no memory. 0 bytes is allowed.
   virtual absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t bytes,
-                                                           MemoryKind kind) = 0;
+                                                           MemoryUse use) = 0;
+  // What was allocated, by callers and by the device for its ops.
+  virtual MemoryUsage memory() const = 0;
 
   // `name` shows in traces and debuggers.
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(

@@ -17,13 +17,12 @@ struct ActivationStash::Layout {
   StashBytes bytes;
   device::Shape boundary;
   std::vector<Region> slots, held, gradients, edges;
-  int64_t workspace = 0;
-  int64_t end = 0;
 
-  Region Add(int64_t bytes_each, int count) {
+  // Behind what `arena` has so far.
+  static Region Add(int64_t& arena, int64_t bytes_each, int count) {
     const Region region = {
-        .offset = end, .bytes = model::Aligned(bytes_each), .count = count};
-    end += region.bytes * count;
+        .offset = arena, .bytes = model::Aligned(bytes_each), .count = count};
+    arena += region.bytes * count;
     return region;
   }
 };
@@ -35,21 +34,21 @@ ActivationStash::Layout ActivationStash::MakeLayout(
       device::Shape({assignment.shape.rows(), assignment.model.width});
   const int64_t boundary =
       layout.boundary.elements() * device::ElementBytes(model::kResidualType);
-  int64_t workspace = 0;
+  StashBytes& bytes = layout.bytes;
   for (size_t i = 0; i < assignment.chunks.size(); ++i) {
     const AssignedChunk& chunk = assignment.chunks[i];
     const model::ChunkMemory memory =
         model::Chunk::Predict(assignment.chunk_options(i));
-    layout.slots.push_back(layout.Add(memory.slot, chunk.slots));
-    layout.held.push_back(layout.Add(memory.held, chunk.held_slots));
-    workspace = std::max(workspace, memory.workspace);
+    layout.slots.push_back(
+        Layout::Add(bytes.activation_slots, memory.slot, chunk.slots));
+    layout.held.push_back(
+        Layout::Add(bytes.activation_slots, memory.held, chunk.held_slots));
+    bytes.workspace =
+        std::max(bytes.workspace, model::Aligned(memory.workspace));
   }
-  layout.bytes.activation_slots = layout.end;
-  layout.workspace = layout.end;
-  layout.bytes.workspace = layout.Add(workspace, 1).bytes;
   for (const AssignedChunk& chunk : assignment.chunks) {
-    layout.gradients.push_back(
-        layout.Add(boundary, chunk.local_gradient_slots));
+    layout.gradients.push_back(Layout::Add(bytes.transfer_slots, boundary,
+                                           chunk.local_gradient_slots));
   }
   for (const AssignedEdge& edge : assignment.edges) {
     const bool tied = edge.edge.kind == EdgeKind::kTiedGradient ||
@@ -60,10 +59,8 @@ ActivationStash::Layout ActivationStash::MakeLayout(
         edge.role == EdgeRole::kTarget) {
       count = edge.capacity;
     }
-    layout.edges.push_back(layout.Add(boundary, count));
+    layout.edges.push_back(Layout::Add(bytes.transfer_slots, boundary, count));
   }
-  layout.bytes.transfer_slots =
-      layout.end - layout.bytes.activation_slots - layout.bytes.workspace;
   return layout;
 }
 
@@ -74,40 +71,48 @@ StashBytes PredictStash(const StageAssignment& assignment) {
 absl::StatusOr<std::unique_ptr<ActivationStash>> ActivationStash::Create(
     device::Device& device, const StageAssignment& assignment) {
   Layout layout = MakeLayout(assignment);
-  ASSIGN_OR_RETURN(std::unique_ptr<device::Buffer> buffer,
-                   device.Allocate(layout.end, device::MemoryKind::kDevice));
+  const StashBytes& bytes = layout.bytes;
+  Arenas arenas;
+  ASSIGN_OR_RETURN(arenas.activations,
+                   device.Allocate(bytes.activation_slots,
+                                   device::MemoryUse::kActivationSlots));
+  ASSIGN_OR_RETURN(
+      arenas.workspace,
+      device.Allocate(bytes.workspace, device::MemoryUse::kWorkspace));
+  ASSIGN_OR_RETURN(
+      arenas.transfers,
+      device.Allocate(bytes.transfer_slots, device::MemoryUse::kTransferSlots));
   return std::unique_ptr<ActivationStash>(
-      new ActivationStash(std::move(layout), std::move(buffer)));
+      new ActivationStash(std::move(layout), std::move(arenas)));
 }
 
-ActivationStash::ActivationStash(Layout layout,
-                                 std::unique_ptr<device::Buffer> buffer)
+ActivationStash::ActivationStash(Layout layout, Arenas arenas)
     : bytes_(layout.bytes),
       boundary_(layout.boundary),
       slots_(std::move(layout.slots)),
       held_(std::move(layout.held)),
       gradients_(std::move(layout.gradients)),
       edges_(std::move(layout.edges)),
-      workspace_(layout.workspace),
-      buffer_(std::move(buffer)),
-      base_(buffer_->data()) {}
+      arenas_(std::move(arenas)) {}
 
-std::byte* ActivationStash::At(const Region& region, int index) const {
+std::byte* ActivationStash::At(const device::Buffer& arena,
+                               const Region& region, int index) {
   CHECK(index >= 0 && index < region.count)
       << "place " << index << " of " << region.count;
-  return base_ + region.offset + index * region.bytes;
+  return arena.data() + region.offset + index * region.bytes;
 }
 
 device::Tensor ActivationStash::BoundaryAt(const Region& region,
                                            int index) const {
-  return device::Tensor(At(region, index), model::kResidualType, boundary_);
+  return device::Tensor(At(*arenas_.transfers, region, index),
+                        model::kResidualType, boundary_);
 }
 
 std::byte* ActivationStash::slot(int chunk, int slot) const {
-  return At(slots_[chunk], slot);
+  return At(*arenas_.activations, slots_[chunk], slot);
 }
 std::byte* ActivationStash::held(int chunk, int place) const {
-  return At(held_[chunk], place);
+  return At(*arenas_.activations, held_[chunk], place);
 }
 device::Tensor ActivationStash::gradient_slot(int edge, int slot) const {
   return BoundaryAt(edges_[edge], slot);

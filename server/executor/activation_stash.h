@@ -49,7 +49,7 @@ StashBytes PredictStash(const StageAssignment& assignment);
 // Thread-compatible: confined to the engine thread.
 class ActivationStash {
  public:
-  // Allocates all of PredictStash() in one block. ResourceExhausted when the
+  // Allocates PredictStash(), one block a use. ResourceExhausted when the
   // device has not that much.
   static absl::StatusOr<std::unique_ptr<ActivationStash>> Create(
       device::Device& device, const StageAssignment& assignment);
@@ -58,7 +58,7 @@ class ActivationStash {
 
   std::byte* slot(int chunk, int slot) const;
   std::byte* held(int chunk, int place) const;
-  std::byte* workspace() const { return base_ + workspace_; }
+  std::byte* workspace() const { return arenas_.workspace->data(); }
   // (rows, width) of the residual type. `edge`: a gradient edge that this rank
   // receives from.
   device::Tensor gradient_slot(int edge, int slot) const;
@@ -80,17 +80,21 @@ class ActivationStash {
   int64_t peak_activation_bytes() const { return peak_activation_bytes_; }
 
  private:
-  // `count` blocks of `bytes` each, from `offset` of the arena.
+  // `count` blocks of `bytes` each, from `offset` of their arena.
   struct Region {
     int64_t offset = 0;
     int64_t bytes = 0;
     int count = 0;
   };
   struct Layout;
+  struct Arenas {
+    std::unique_ptr<device::Buffer> activations, workspace, transfers;
+  };
 
+  ActivationStash(Layout layout, Arenas arenas);
   void Add(int64_t bytes);
-  ActivationStash(Layout layout, std::unique_ptr<device::Buffer> buffer);
-  std::byte* At(const Region& region, int index) const;
+  static std::byte* At(const device::Buffer& arena, const Region& region,
+                       int index);
   device::Tensor BoundaryAt(const Region& region, int index) const;
 
   static Layout MakeLayout(const StageAssignment& assignment);
@@ -98,13 +102,13 @@ class ActivationStash {
 
   const StashBytes bytes_;
   const device::Shape boundary_;
-  const std::vector<Region> slots_;      // By chunk.
-  const std::vector<Region> held_;       // By chunk.
+  // Of the activations:
+  const std::vector<Region> slots_;  // By chunk.
+  const std::vector<Region> held_;   // By chunk.
+  // Of the transfers:
   const std::vector<Region> gradients_;  // By chunk: local.
   const std::vector<Region> edges_;      // Received slots or send buffers.
-  const int64_t workspace_;
-  const std::unique_ptr<device::Buffer> buffer_;
-  std::byte* const base_;
+  const Arenas arenas_;
 
   int in_flight_ = 0;
   int64_t activation_bytes_ = 0;

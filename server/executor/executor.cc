@@ -8,6 +8,7 @@
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 #include "server/executor/edge_kind.h"
+#include "server/executor/measured_memory.h"
 
 namespace penstock::server::executor {
 
@@ -255,6 +256,7 @@ absl::Status Executor::Run(const v1::End& end) {
     }
   }
   report.set_busy_ns(runner_->busy_ns());
+  *report.mutable_peak_memory() = PeakMemory(deps_.device->memory());
   // The orderly end comes before the report: once all have reported, ranks go
   // away in any order, and none is taken for a failure by its neighbours.
   RETURN_IF_ERROR(runner_->AwaitSent());

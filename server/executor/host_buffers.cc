@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<HostInputs>> HostInputs::Create(
       Staging staging;
       ASSIGN_OR_RETURN(staging.buffer,
                        device.Allocate(chunks[i]->host_input_bytes(),
-                                       device::MemoryKind::kPinnedHost));
+                                       device::MemoryUse::kPinnedHost));
       ASSIGN_OR_RETURN(staging.copied, device.CreateEvent());
       slots.push_back(std::move(staging));
     }
@@ -78,9 +78,9 @@ absl::StatusOr<std::unique_ptr<LossBuffer>> LossBuffer::Create(
   std::unique_ptr<LossBuffer> losses(new LossBuffer(device, assignment));
   const int64_t bytes = PredictBytes(assignment);
   ASSIGN_OR_RETURN(losses->device_memory_,
-                   device.Allocate(bytes, device::MemoryKind::kDevice));
+                   device.Allocate(bytes, device::MemoryUse::kWorkspace));
   ASSIGN_OR_RETURN(losses->host_memory_,
-                   device.Allocate(bytes, device::MemoryKind::kPinnedHost));
+                   device.Allocate(bytes, device::MemoryUse::kPinnedHost));
   return losses;
 }
 

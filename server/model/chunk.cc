@@ -11,7 +11,7 @@
 namespace penstock::server::model {
 
 using device::DType;
-using device::MemoryKind;
+using device::MemoryUse;
 using device::Shape;
 using device::Tensor;
 
@@ -168,9 +168,10 @@ absl::Status Chunk::FillTables(device::Device& device, device::Stream& stream,
   const int64_t bytes = TableBytes(options_);
   if (bytes == 0) return absl::OkStatus();
   const int64_t seq = options_.shape.seq, pairs = options_.model.head_dim / 2;
-  ASSIGN_OR_RETURN(constants_, device.Allocate(2 * bytes, MemoryKind::kDevice));
+  ASSIGN_OR_RETURN(constants_,
+                   device.Allocate(2 * bytes, MemoryUse::kWorkspace));
   ASSIGN_OR_RETURN(const std::unique_ptr<device::Buffer> host,
-                   device.Allocate(2 * bytes, MemoryKind::kPinnedHost));
+                   device.Allocate(2 * bytes, MemoryUse::kPinnedHost));
   const auto values = [&](std::byte* start) {
     return absl::MakeSpan(reinterpret_cast<float*>(start), seq * pairs);
   };

@@ -11,7 +11,7 @@ namespace penstock::server::model {
 namespace {
 
 using device::DType;
-using device::MemoryKind;
+using device::MemoryUse;
 using device::Shape;
 using device::Tensor;
 
@@ -81,27 +81,27 @@ ParameterStore::~ParameterStore() = default;
 absl::Status ParameterStore::Allocate() {
   for (Version& version : versions_) {
     ASSIGN_OR_RETURN(version.weights, device_.Allocate(plan_.version_bytes,
-                                                       MemoryKind::kDevice));
+                                                       MemoryUse::kParameters));
     for (int i = 0; i < optimizer_.state_tensors(); ++i) {
-      ASSIGN_OR_RETURN(version.state[i], device_.Allocate(plan_.version_bytes,
-                                                          MemoryKind::kDevice));
+      ASSIGN_OR_RETURN(
+          version.state[i],
+          device_.Allocate(plan_.version_bytes, MemoryUse::kOptimizer));
     }
   }
   ASSIGN_OR_RETURN(gradients_, device_.Allocate(plan_.memory.gradients,
-                                                MemoryKind::kDevice));
-  ASSIGN_OR_RETURN(packed_,
-                   device_.Allocate(plan_.memory.packed, MemoryKind::kDevice));
+                                                MemoryUse::kGradients));
+  ASSIGN_OR_RETURN(
+      packed_, device_.Allocate(plan_.memory.packed, MemoryUse::kParameters));
   ASSIGN_OR_RETURN(step_,
-                   device_.Allocate(plan_.memory.step, MemoryKind::kDevice));
+                   device_.Allocate(plan_.memory.step, MemoryUse::kParameters));
   const int64_t sums = plan_.memory.step - Aligned(kScalarBytes);
   ASSIGN_OR_RETURN(pinned_scalars_, device_.Allocate(2 * Aligned(kScalarBytes),
-                                                     MemoryKind::kPinnedHost));
+                                                     MemoryUse::kPinnedHost));
   ASSIGN_OR_RETURN(pinned_sums_,
-                   device_.Allocate(sums, MemoryKind::kPinnedHost));
+                   device_.Allocate(sums, MemoryUse::kPinnedHost));
   const int64_t staging =
       plan_.memory.pinned - 2 * Aligned(kScalarBytes) - sums;
-  ASSIGN_OR_RETURN(staging_,
-                   device_.Allocate(staging, MemoryKind::kPinnedHost));
+  ASSIGN_OR_RETURN(staging_, device_.Allocate(staging, MemoryUse::kPinnedHost));
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "common/status/key_path.h"
 #include "common/status/status_macros.h"
 #include "server/checkpoint/model_folder_reader.h"
+#include "server/executor/measured_memory.h"
 #include "server/model/hugging_face.h"
 #include "server/model/init.h"
 #include "server/service/dataset_source.h"
@@ -310,8 +311,7 @@ absl::StatusOr<v1::StageReady> StageJob::Connect() {
     to.set_elements(spec.shape.elements());
     to.set_owned(true);
   }
-  *ready.mutable_memory() =
-      executor::Executor::PredictMemory(device_->ops(), assignment_);
+  *ready.mutable_memory() = executor::PeakMemory(device_->memory());
   for (const executor::AssignedEdge& edge : assignment_.edges) {
     ready.add_edges(absl::StrCat(
         transport::ToString(edge.edge), " ",

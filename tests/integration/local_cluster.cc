@@ -6,6 +6,7 @@
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
 #include "coordinator/jobs/job_state.h"
+#include "server/executor/measured_memory.h"
 #include "server/executor/stage_assignment.h"
 #include "server/model/init.h"
 #include "tests/server/executor/pipeline.h"
@@ -146,7 +147,7 @@ absl::Status LocalStage::Assemble(const v1::Assignment& assignment,
     parameter.set_owned(true);
   }
   *ready.mutable_memory() =
-      Executor::PredictMemory(deps_.device->ops(), decoded);
+      server::executor::PeakMemory(deps_.device->memory());
   deps_.mailbox->Put(deps_.index, std::move(message));
   return absl::OkStatus();
 }

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "server/device/host/host_memory.h"
 #include "server/device/host/inline_stream.h"
 
 namespace penstock::server::device::host {
@@ -15,9 +14,9 @@ void CopyInline(Stream& stream, std::byte* to, const std::byte* from,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Buffer>> HostDevice::Allocate(
-    int64_t bytes, MemoryKind /*kind*/) {
-  return AllocateHostMemory(bytes);
+absl::StatusOr<std::unique_ptr<Buffer>> HostDevice::Allocate(int64_t bytes,
+                                                             MemoryUse use) {
+  return options_.memory.Allocate(bytes, use);
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> HostDevice::CreateStream(

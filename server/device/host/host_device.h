@@ -7,6 +7,7 @@
 #include <string>
 
 #include "server/device/device.h"
+#include "server/device/host/host_memory.h"
 #include "server/device/ops.h"
 
 namespace penstock::server::device::host {
@@ -17,6 +18,7 @@ class HostDevice final : public Device {
   struct Options {
     std::string kind;
     std::string numerics_id;
+    HostMemory memory;  // Of the ops, too, where they keep some.
     std::unique_ptr<Ops> ops;
   };
   explicit HostDevice(Options options) : options_(std::move(options)) {}
@@ -24,7 +26,8 @@ class HostDevice final : public Device {
   absl::string_view kind() const override { return options_.kind; }
   std::string numerics_id() const override { return options_.numerics_id; }
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t bytes,
-                                                   MemoryKind kind) override;
+                                                   MemoryUse use) override;
+  MemoryUsage memory() const override { return options_.memory.usage(); }
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream(
       absl::string_view name) override;
   absl::StatusOr<std::unique_ptr<Event>> CreateEvent() override;

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/sync/mutex.h"
 
 namespace penstock::server::device::host {
 namespace {
+
+using common::sync::MutexLock;
 
 constexpr int64_t kAlignment = 64;
 
@@ -21,14 +25,53 @@ constexpr bool kFill = true;
 constexpr bool kFill = false;
 #endif
 
-// Immutable handle of memory from posix_memalign.
-class HostBuffer final : public Buffer {
+int64_t MachineBytes() {
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+// Thread-safe.
+class HostMemory::Counter {
  public:
-  HostBuffer(void* data, int64_t bytes)
-      : data_(static_cast<std::byte*>(data)), bytes_(bytes) {}
-  ~HostBuffer() override { std::free(data_); }
-  HostBuffer(const HostBuffer&) = delete;
-  HostBuffer& operator=(const HostBuffer&) = delete;
+  void Add(MemoryUse use, int64_t bytes) {
+    MutexLock lock(&mutex_);
+    MemoryCount& count = usage_.of(use);
+    count.bytes += bytes;
+    count.peak_bytes = std::max(count.peak_bytes, count.bytes);
+    ++count.allocations;
+  }
+  void Remove(MemoryUse use, int64_t bytes) {
+    MutexLock lock(&mutex_);
+    usage_.of(use).bytes -= bytes;
+  }
+  MemoryUsage usage() const {
+    MutexLock lock(&mutex_);
+    return usage_;
+  }
+
+ private:
+  mutable common::sync::Mutex mutex_;
+  MemoryUsage usage_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Immutable handle of memory from posix_memalign.
+class HostMemory::CountedBuffer final : public Buffer {
+ public:
+  CountedBuffer(void* data, int64_t bytes, MemoryUse use,
+                std::shared_ptr<Counter> counter)
+      : data_(static_cast<std::byte*>(data)),
+        bytes_(bytes),
+        use_(use),
+        counter_(std::move(counter)) {
+    counter_->Add(use_, bytes_);
+  }
+  ~CountedBuffer() override {
+    std::free(data_);
+    counter_->Remove(use_, bytes_);
+  }
+  CountedBuffer(const CountedBuffer&) = delete;
+  CountedBuffer& operator=(const CountedBuffer&) = delete;
 
   std::byte* data() const override { return data_; }
   int64_t bytes() const override { return bytes_; }
@@ -36,15 +79,14 @@ class HostBuffer final : public Buffer {
  private:
   std::byte* const data_;
   const int64_t bytes_;
+  const MemoryUse use_;
+  const std::shared_ptr<Counter> counter_;
 };
 
-int64_t MachineBytes() {
-  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
+HostMemory::HostMemory() : counter_(std::make_shared<Counter>()) {}
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Buffer>> AllocateHostMemory(int64_t bytes) {
+absl::StatusOr<std::unique_ptr<Buffer>> HostMemory::Allocate(
+    int64_t bytes, MemoryUse use) const {
   CHECK_GE(bytes, 0);
   void* data = nullptr;
   if (bytes > MachineBytes() ||
@@ -54,7 +96,9 @@ absl::StatusOr<std::unique_ptr<Buffer>> AllocateHostMemory(int64_t bytes) {
                      " bytes; the machine has ", MachineBytes()));
   }
   if (kFill) std::memset(data, 0xFF, bytes);
-  return std::make_unique<HostBuffer>(data, bytes);
+  return std::make_unique<CountedBuffer>(data, bytes, use, counter_);
 }
+
+MemoryUsage HostMemory::usage() const { return counter_->usage(); }
 
 }  // namespace penstock::server::device::host

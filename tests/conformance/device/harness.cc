@@ -83,7 +83,7 @@ Tensor Harness::Add(DType type, const Shape& shape, int64_t row_stride,
   const int64_t stride = row_stride == 0 ? shape.columns() : row_stride;
   const int64_t bytes =
       2 * kGuardBytes + shape.rows() * stride * ElementBytes(type);
-  auto buffer = device_.Allocate(bytes, MemoryKind::kDevice);
+  auto buffer = device_.Allocate(bytes, MemoryUse::kWorkspace);
   CHECK_OK(buffer.status());
   block->buffer = *std::move(buffer);
   block->tensor =
@@ -100,7 +100,7 @@ Tensor Harness::Add(DType type, const Shape& shape, int64_t row_stride,
                   row_bytes);
     }
   }
-  auto staging = device_.Allocate(bytes, MemoryKind::kPinnedHost);
+  auto staging = device_.Allocate(bytes, MemoryUse::kPinnedHost);
   CHECK_OK(staging.status());
   std::memcpy((*staging)->data(), block->image.data(), bytes);
   device_.CopyToDevice(*stream_, block->buffer->data(), (*staging)->data(),
@@ -186,7 +186,7 @@ std::vector<double> Harness::Read(const Tensor& tensor) {
 
 std::vector<std::byte> Harness::Image(const Block& block) {
   const int64_t bytes = block.buffer->bytes();
-  auto staging = device_.Allocate(bytes, MemoryKind::kPinnedHost);
+  auto staging = device_.Allocate(bytes, MemoryUse::kPinnedHost);
   CHECK_OK(staging.status());
   device_.CopyToHost(*stream_, (*staging)->data(), block.buffer->data(), bytes);
   CHECK_OK(stream_->Synchronize(absl::InfiniteFuture()));

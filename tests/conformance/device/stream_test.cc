@@ -29,9 +29,9 @@ std::unique_ptr<Event> NewEvent(Device& device) {
 }
 
 TEST_P(DeviceTest, MemoryIsAlignedAndMayBeEmpty) {
-  for (const MemoryKind kind : {MemoryKind::kDevice, MemoryKind::kPinnedHost}) {
+  for (const MemoryUse use : {MemoryUse::kWorkspace, MemoryUse::kPinnedHost}) {
     for (const int64_t bytes : {0, 1, 1000}) {
-      ASSERT_OK_AND_ASSIGN(const auto buffer, device().Allocate(bytes, kind));
+      ASSERT_OK_AND_ASSIGN(const auto buffer, device().Allocate(bytes, use));
       EXPECT_NE(buffer->data(), nullptr);
       EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 64, 0);
       EXPECT_EQ(buffer->bytes(), bytes);
@@ -39,19 +39,40 @@ TEST_P(DeviceTest, MemoryIsAlignedAndMayBeEmpty) {
   }
 }
 
+TEST_P(DeviceTest, MemoryIsCountedByUse) {
+  const MemoryUsage before = device().memory();
+  const auto count = [&](MemoryUse use) { return device().memory().of(use); };
+  for (int i = 0; i < kMemoryUses; ++i) {
+    const auto use = static_cast<MemoryUse>(i);
+    const MemoryCount start = before.of(use);
+    {
+      ASSERT_OK_AND_ASSIGN(const auto first, device().Allocate(1000, use));
+      ASSERT_OK_AND_ASSIGN(const auto second, device().Allocate(24, use));
+      EXPECT_EQ(count(use).bytes, start.bytes + 1024);
+    }
+    EXPECT_EQ(count(use).bytes, start.bytes);
+    ASSERT_OK_AND_ASSIGN(const auto third, device().Allocate(8, use));
+    EXPECT_EQ(count(use).bytes, start.bytes + 8);
+    EXPECT_GE(count(use).peak_bytes, start.bytes + 1024);
+    EXPECT_EQ(count(use).allocations, start.allocations + 3);
+    EXPECT_EQ(device().memory().device_bytes(),
+              before.device_bytes() + (use == MemoryUse::kPinnedHost ? 0 : 8));
+  }
+}
+
 TEST_P(DeviceTest, TooMuchMemoryIsResourceExhausted) {
-  EXPECT_THAT(device().Allocate(int64_t{1} << 60, MemoryKind::kDevice),
+  EXPECT_THAT(device().Allocate(int64_t{1} << 60, MemoryUse::kWorkspace),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("1152921504606846976")));
 }
 
 TEST_P(DeviceTest, CopiesGoThereAndBack) {
   ASSERT_OK_AND_ASSIGN(const auto in,
-                       device().Allocate(1000, MemoryKind::kPinnedHost));
+                       device().Allocate(1000, MemoryUse::kPinnedHost));
   ASSERT_OK_AND_ASSIGN(const auto on_device,
-                       device().Allocate(1000, MemoryKind::kDevice));
+                       device().Allocate(1000, MemoryUse::kWorkspace));
   ASSERT_OK_AND_ASSIGN(const auto out,
-                       device().Allocate(1000, MemoryKind::kPinnedHost));
+                       device().Allocate(1000, MemoryUse::kPinnedHost));
   for (int i = 0; i < 1000; ++i) in->data()[i] = std::byte(i * 7);
   const auto stream = NewStream(device(), "copies");
   device().CopyToDevice(*stream, on_device->data(), in->data(), 1000);
@@ -72,7 +93,7 @@ TEST_P(DeviceTest, RecordedEventsFollowTheWork) {
   const auto event = NewEvent(device());
   const Tensor y = h.Out(Shape({1000}));
   ASSERT_OK_AND_ASSIGN(const auto host,
-                       device().Allocate(4000, MemoryKind::kPinnedHost));
+                       device().Allocate(4000, MemoryUse::kPinnedHost));
   for (const float value : {1.0f, 2.0f, 3.0f}) {  // Recorded again each time.
     h.ops().Fill(h.stream(), {.y = y, .value = value});
     device().CopyToHost(h.stream(), host->data(),
@@ -109,7 +130,7 @@ TEST_P(DeviceTest, AWaitOrdersTwoStreams) {
 TEST_P(DeviceTest, AWaitOnAHostEventOrdersHostAndStream) {
   Harness h(device());
   ASSERT_OK_AND_ASSIGN(const auto message,
-                       device().Allocate(4, MemoryKind::kPinnedHost));
+                       device().Allocate(4, MemoryUse::kPinnedHost));
   HostEvent arrived;
   arrived.Reset();
   std::thread transport([&] {
@@ -166,7 +187,7 @@ TEST_P(DeviceTest, AFailedStreamStaysFailedWithItsFirstFailure) {
 TEST_P(DeviceTest, CallsRunInOrderAfterTheWork) {
   Harness h(device());
   ASSERT_OK_AND_ASSIGN(const auto host,
-                       device().Allocate(4, MemoryKind::kPinnedHost));
+                       device().Allocate(4, MemoryUse::kPinnedHost));
   const Tensor y = h.Out(Shape({1}));
   std::vector<float> seen;  // Ordered by Synchronize.
   for (const float value : {1.0f, 2.0f, 3.0f}) {
@@ -201,11 +222,11 @@ TEST_P(DeviceTest, CallsOnAFailedStreamGetItsStatus) {
 TEST_P(DeviceTest, CopiesOnAFailedStreamAreSkipped) {
   const auto stream = NewStream(device(), "failing");
   ASSERT_OK_AND_ASSIGN(const auto a,
-                       device().Allocate(1, MemoryKind::kPinnedHost));
+                       device().Allocate(1, MemoryUse::kPinnedHost));
   ASSERT_OK_AND_ASSIGN(const auto b,
-                       device().Allocate(1, MemoryKind::kPinnedHost));
+                       device().Allocate(1, MemoryUse::kPinnedHost));
   ASSERT_OK_AND_ASSIGN(const auto on_device,
-                       device().Allocate(1, MemoryKind::kDevice));
+                       device().Allocate(1, MemoryUse::kWorkspace));
   *a->data() = std::byte{1};
   *b->data() = std::byte{2};
   HostEvent bad;

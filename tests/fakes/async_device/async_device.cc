@@ -27,9 +27,10 @@ class AsyncDevice final : public Device {
   std::string numerics_id() const override { return wrapped_->numerics_id(); }
 
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t bytes,
-                                                   MemoryKind kind) override {
-    return wrapped_->Allocate(bytes, kind);
+                                                   MemoryUse use) override {
+    return wrapped_->Allocate(bytes, use);
   }
+  MemoryUsage memory() const override { return wrapped_->memory(); }
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream(
       absl::string_view /*name*/) override {
     return std::make_unique<AsyncStream>(options_,

@@ -41,7 +41,7 @@ class AsyncDeviceTest : public ::testing::Test {
   }
   // One f32 of device memory.
   Tensor NewScalar() {
-    auto buffer = device_->Allocate(4, MemoryKind::kDevice);
+    auto buffer = device_->Allocate(4, MemoryUse::kWorkspace);
     EXPECT_OK(buffer.status());
     buffers_.push_back(*std::move(buffer));
     return Tensor(buffers_.back()->data(), DType::kF32, Shape({1}));

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/log/log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/device/reference/factory.h"
+#include "server/executor/measured_memory.h"
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/executor/pipeline.h"
 
@@ -194,43 +193,6 @@ TEST(ExecutorTest, ReportsTimesOfItsCommandsWhenAsked) {
   }
 }
 
-// A device that counts what is allocated on it.
-class CountingDevice final : public device::Device {
- public:
-  explicit CountingDevice(std::unique_ptr<device::Device> wrapped)
-      : wrapped_(std::move(wrapped)) {}
-
-  int64_t device_bytes() const { return device_bytes_; }
-
-  absl::string_view kind() const override { return wrapped_->kind(); }
-  std::string numerics_id() const override { return wrapped_->numerics_id(); }
-  absl::StatusOr<std::unique_ptr<device::Buffer>> Allocate(
-      int64_t bytes, device::MemoryKind kind) override {
-    if (kind == device::MemoryKind::kDevice) device_bytes_ += bytes;
-    return wrapped_->Allocate(bytes, kind);
-  }
-  absl::StatusOr<std::unique_ptr<device::Stream>> CreateStream(
-      absl::string_view name) override {
-    return wrapped_->CreateStream(name);
-  }
-  absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override {
-    return wrapped_->CreateEvent();
-  }
-  void CopyToDevice(device::Stream& stream, std::byte* device,
-                    const std::byte* host, int64_t bytes) override {
-    wrapped_->CopyToDevice(stream, device, host, bytes);
-  }
-  void CopyToHost(device::Stream& stream, std::byte* host,
-                  const std::byte* device, int64_t bytes) override {
-    wrapped_->CopyToHost(stream, host, device, bytes);
-  }
-  device::Ops& ops() override { return wrapped_->ops(); }
-
- private:
-  const std::unique_ptr<device::Device> wrapped_;
-  int64_t device_bytes_ = 0;
-};
-
 class MemoryTest
     : public ::testing::TestWithParam<std::tuple<std::string, bool>> {};
 
@@ -241,14 +203,6 @@ TEST_P(MemoryTest, MeasuredIsWhatWasPredicted) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     Pipeline::Options options = Options(schedule, ranks, kMicroBatches);
     options.assignment.full_recompute = recompute;
-    std::vector<CountingDevice*> devices;
-    options.device = [&devices](int) {
-      auto device = device::reference::CreateReferenceDevice();
-      CHECK_OK(device.status());
-      auto counting = std::make_unique<CountingDevice>(*std::move(device));
-      devices.push_back(counting.get());
-      return counting;
-    };
     ASSERT_OK_AND_ASSIGN(const auto pipeline,
                          Pipeline::Create(std::move(options)));
     ASSERT_OK_AND_ASSIGN(const auto steps, pipeline->Train(2));
@@ -266,11 +220,9 @@ TEST_P(MemoryTest, MeasuredIsWhatWasPredicted) {
         EXPECT_EQ(step.reports[rank].peak_activation_bytes(), in_flight * slot);
       }
       const v1::MemoryBytes bytes =
-          Executor::PredictMemory(devices[rank]->ops(), assignment);
-      EXPECT_EQ(bytes.parameters() + bytes.gradients() + bytes.optimizer() +
-                    bytes.activation_slots() + bytes.workspace() +
-                    bytes.transfer_slots(),
-                devices[rank]->device_bytes());
+          Executor::PredictMemory(pipeline->device(rank).ops(), assignment);
+      EXPECT_EQ(PeakMemory(pipeline->device(rank).memory()).DebugString(),
+                bytes.DebugString());
       EXPECT_EQ(bytes.activation_slots(), assignment.chunks[0].slots * slot);
       EXPECT_EQ(pipeline->executor(rank).status().activation_bytes, 0);
     }

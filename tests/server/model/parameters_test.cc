@@ -12,12 +12,10 @@
 #include "server/device/reference/factory.h"
 #include "server/model/init.h"
 #include "tests/matchers/status_matchers.h"
-#include "tests/server/model/counting_device.h"
 
 namespace penstock::server::model {
 namespace {
 
-using ::penstock::testing::CountingDevice;
 using ::penstock::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -46,9 +44,7 @@ const LayerRange kHeadOnly{.first_block = 3, .end_block = 3, .head = true};
 class ParametersTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(auto device,
-                         device::reference::CreateReferenceDevice());
-    device_ = std::make_unique<CountingDevice>(std::move(device));
+    ASSERT_OK_AND_ASSIGN(device_, device::reference::CreateReferenceDevice());
     ASSERT_OK_AND_ASSIGN(stream_, device_->CreateStream("test"));
   }
 
@@ -93,7 +89,7 @@ class ParametersTest : public ::testing::Test {
     return weights;
   }
 
-  std::unique_ptr<CountingDevice> device_;
+  std::unique_ptr<device::Device> device_;
   std::unique_ptr<device::Stream> stream_;
 };
 
@@ -137,10 +133,17 @@ TEST_F(ParametersTest, AllocatesWhatPredictSays) {
                                                 .optimizer = optimizer};
           const ParameterMemory memory =
               ParameterStore::Predict(device_->ops(), options);
-          device_->ResetCounts();
           const auto store = Create(options);
-          EXPECT_EQ(device_->device_bytes(), memory.device_bytes());
-          EXPECT_EQ(device_->pinned_bytes(), memory.pinned);
+          const device::MemoryUsage usage = device_->memory();
+          const auto held = [&](device::MemoryUse use) {
+            return usage.of(use).bytes;
+          };
+          EXPECT_EQ(held(device::MemoryUse::kParameters),
+                    memory.weights + memory.packed + memory.step);
+          EXPECT_EQ(held(device::MemoryUse::kGradients), memory.gradients);
+          EXPECT_EQ(held(device::MemoryUse::kOptimizer), memory.optimizer);
+          EXPECT_EQ(held(device::MemoryUse::kPinnedHost), memory.pinned);
+          EXPECT_EQ(usage.device_bytes(), memory.device_bytes());
         }
       }
     }

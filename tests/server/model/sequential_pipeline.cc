@@ -15,7 +15,7 @@ namespace penstock::testing {
 
 using server::device::Buffer;
 using server::device::DType;
-using server::device::MemoryKind;
+using server::device::MemoryUse;
 using server::device::Shape;
 using server::device::Tensor;
 using server::model::Chunk;
@@ -91,7 +91,7 @@ absl::Status SequentialPipeline::Build() {
       const ChunkMemory& memory = stage.chunk->memory();
       const auto allocate = [&](int64_t bytes,
                                 std::unique_ptr<Buffer>& buffer) {
-        auto made = device_.Allocate(bytes, MemoryKind::kDevice);
+        auto made = device_.Allocate(bytes, MemoryUse::kWorkspace);
         if (made.ok()) buffer = *std::move(made);
         return made.status();
       };
@@ -104,13 +104,13 @@ absl::Status SequentialPipeline::Build() {
       RETURN_IF_ERROR(allocate(memory.boundary, stage.input_gradient));
       ASSIGN_OR_RETURN(stage.host,
                        device_.Allocate(stage.chunk->host_input_bytes(),
-                                        MemoryKind::kPinnedHost));
+                                        MemoryUse::kPinnedHost));
     }
   }
   const int64_t bytes = options_.shape.batch * 16;
-  ASSIGN_OR_RETURN(losses_, device_.Allocate(bytes, MemoryKind::kDevice));
+  ASSIGN_OR_RETURN(losses_, device_.Allocate(bytes, MemoryUse::kWorkspace));
   ASSIGN_OR_RETURN(host_losses_,
-                   device_.Allocate(bytes, MemoryKind::kPinnedHost));
+                   device_.Allocate(bytes, MemoryUse::kPinnedHost));
   return absl::OkStatus();
 }
 

@@ -36,7 +36,7 @@ class Bench {
 
   Tensor New(const Shape& shape, DType type = DType::kF32) {
     auto buffer = device_->Allocate(shape.elements() * ElementBytes(type),
-                                    MemoryKind::kDevice);
+                                    MemoryUse::kWorkspace);
     CHECK_OK(buffer.status());
     buffers_.push_back(*std::move(buffer));
     return Tensor(buffers_.back()->data(), type, shape);

@@ -16,7 +16,8 @@ using ::penstock::testing::StatusIs;
 using ::testing::HasSubstr;
 
 TEST(HostMemoryTest, IsAlignedAndFilledWithNans) {
-  ASSERT_OK_AND_ASSIGN(const auto buffer, AllocateHostMemory(40));
+  ASSERT_OK_AND_ASSIGN(const auto buffer,
+                       HostMemory().Allocate(40, MemoryUse::kWorkspace));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 64, 0);
   EXPECT_EQ(buffer->bytes(), 40);
 #if PENSTOCK_FILL_NEW_BUFFERS
@@ -27,12 +28,13 @@ TEST(HostMemoryTest, IsAlignedAndFilledWithNans) {
 }
 
 TEST(HostMemoryTest, NoBytesStillHaveAnAddress) {
-  ASSERT_OK_AND_ASSIGN(const auto buffer, AllocateHostMemory(0));
+  ASSERT_OK_AND_ASSIGN(const auto buffer,
+                       HostMemory().Allocate(0, MemoryUse::kWorkspace));
   EXPECT_NE(buffer->data(), nullptr);
 }
 
 TEST(HostMemoryTest, MoreThanTheMachineHasIsResourceExhausted) {
-  EXPECT_THAT(AllocateHostMemory(int64_t{1} << 60),
+  EXPECT_THAT(HostMemory().Allocate(int64_t{1} << 60, MemoryUse::kWorkspace),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("1152921504606846976 bytes")));
 }
