@@ -112,14 +112,9 @@ class StageProcess final : public StageDaemon {
     resources.stage_name = options_.name;
     resources.make_device = [this](const std::string& numerics_id,
                                    int threads) {
-      if (threads == 0) threads = options_.threads;
-      if (threads == 0) {
-        threads =
-            static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-      }
       return CreateDevice({.kind = options_.device,
                            .numerics_id = numerics_id,
-                           .threads = threads});
+                           .threads = threads == 0 ? Threads() : threads});
     };
     resources.clock = &clock_;
     resources.make_transport =
@@ -131,6 +126,12 @@ class StageProcess final : public StageDaemon {
     return resources;
   }
 
+  // Of jobs that leave it to the stage.
+  int Threads() const {
+    if (options_.threads != 0) return options_.threads;
+    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }
+
   v1::RegisterStageRequest Registration(const std::vector<std::string>& ids) {
     v1::RegisterStageRequest request;
     request.set_stage_name(options_.name);
@@ -139,6 +140,7 @@ class StageProcess final : public StageDaemon {
     request.mutable_device()->set_kind(options_.device);
     request.mutable_device()->set_memory_bytes(sysconf(_SC_PHYS_PAGES) *
                                                sysconf(_SC_PAGESIZE));
+    request.mutable_device()->set_threads(Threads());
     for (const std::string& id : ids) request.add_numerics_ids(id);
     request.mutable_protocol()->set_lowest(common::process::kLowestProtocol);
     request.mutable_protocol()->set_highest(common::process::kHighestProtocol);

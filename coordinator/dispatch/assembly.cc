@@ -70,6 +70,7 @@ Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
       crew.data_addresses.push_back(stage->registration.data_address());
       crew.protocol = std::min<int>(crew.protocol,
                                     stage->registration.protocol().highest());
+      crew.devices.push_back(stage->registration.device());
     }
     if (crew.names.size() == ranks) break;
   }
@@ -139,6 +140,15 @@ absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew) {
       "NUMERICS_MISMATCH");
 }
 
+int ThreadsOf(const spec::JobSpec& spec, const Crew& crew, int rank) {
+  if (spec.threads_per_stage.has_value()) {
+    return static_cast<int>(*spec.threads_per_stage);
+  }
+  return rank < static_cast<int>(crew.devices.size())
+             ? crew.devices[rank].threads()
+             : 0;
+}
+
 bool ReadsData(const schedule::Placement& placement, int rank) {
   return placement.rank_of(0) == rank ||
          placement.rank_of(placement.stages() - 1) == rank;
@@ -200,7 +210,7 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   assignment.set_numerics_id(request.crew.numerics_id);
   assignment.set_model_path(spec.model.from);
   assignment.set_epoch_secret(request.epoch_secret);
-  assignment.set_threads(static_cast<int>(spec.threads_per_stage.value_or(0)));
+  assignment.set_threads(ThreadsOf(spec, request.crew, rank));
   *assignment.mutable_connect_deadline() =
       common::time::ToProto(request.options.assembly_deadline);
   *assignment.mutable_command_deadline() =

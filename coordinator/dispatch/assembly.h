@@ -21,6 +21,7 @@ struct Crew {
   std::vector<std::string> names;
   std::vector<std::string> hosts;
   std::vector<std::string> data_addresses;
+  std::vector<v1::DeviceInfo> devices;
   std::string device_kind;
   std::string numerics_id;
   int protocol = 0;  // The lowest of what was agreed with each.
@@ -41,6 +42,9 @@ std::string DescribeWanted(const spec::JobSpec& spec,
 // Sets crew.numerics_id to the highest id that all of the crew have.
 // FailedPrecondition, reason NUMERICS_MISMATCH, names what each has.
 absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew);
+
+// Compute threads of a rank; 0: the stage decides.
+int ThreadsOf(const spec::JobSpec& spec, const Crew& crew, int rank);
 
 // Whether `rank` reads data: it has the first or the last virtual stage.
 bool ReadsData(const schedule::Placement& placement, int rank);

@@ -122,7 +122,7 @@ class JobRun {
   void KeepWaiting(const RunContext& context);
   void OnInputsChecked(int rank, const v1::InputsChecked& checked,
                        const RunContext& context);
-  absl::Status Plan(const RunContext& context);
+  absl::Status Plan();
   void Assemble(const RunContext& context);
   void OnReady(int rank, const v1::StageReady& ready,
                const RunContext& context);

@@ -11,7 +11,7 @@
 #include "coordinator/dispatch/job_run.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/dispatch/summary.h"
-#include "coordinator/planner/packed_weights.h"
+#include "coordinator/planner/device_sizes.h"
 #include "coordinator/planner/refusal.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/resolved_yaml.h"
@@ -98,21 +98,25 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
   inputs_ = *std::move(inputs);
   inputs_.spec.device =
       *spec::ValueOf(spec::kDeviceKindNames, crew_.device_kind);
-  if (const absl::Status planned = Plan(context); !planned.ok()) {
+  if (const absl::Status planned = Plan(); !planned.ok()) {
     FailWith(planned, context);
     return;
   }
   Assemble(context);
 }
 
-absl::Status JobRun::Plan(const RunContext& context) {
+absl::Status JobRun::Plan() {
   NewJob resolved = job_;
   resolved.spec = inputs_.spec;
   ASSIGN_OR_RETURN(planner::PlanRequest request, PlanRequestOf(resolved));
   request.packed_bytes = planner::PackedBytesOf(crew_.numerics_id);
-  for (const std::string& name : crew_.names) {
-    const int64_t bytes =
-        context.registry.Find(name)->registration.device().memory_bytes();
+  request.scratch_bytes = planner::ScratchBytesOf(crew_.numerics_id);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    request.threads.push_back(
+        std::max(1, ThreadsOf(inputs_.spec, crew_, rank)));
+  }
+  for (const v1::DeviceInfo& device : crew_.devices) {
+    const int64_t bytes = device.memory_bytes();
     if (bytes <= 0) continue;
     request.device_memory =
         std::min(bytes, request.device_memory.value_or(bytes));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/log/log.h"
-#include "coordinator/planner/parameter_sizes.h"
 
 namespace penstock::coordinator::planner {
 namespace {
@@ -91,6 +90,32 @@ ParameterBytes CountBytes(const MemoryRequest& request,
   return bytes;
 }
 
+RankOps OpsOf(const MemoryRequest& request, int rank,
+              absl::Span<const int> stages) {
+  RankOps ops;
+  if (!request.threads.empty()) ops.threads = request.threads[rank];
+  const auto add = [&ops](const std::vector<ParameterGroup>& groups) {
+    for (const ParameterGroup& group : groups) {
+      if (group.in != 0) ops.products.push_back(group);
+      ops.largest_parameter = std::max(ops.largest_parameter, group.largest);
+    }
+  };
+  for (const int stage : stages) {
+    const StageLayers& layers = request.stages[stage];
+    if (layers.embedding) add(EmbeddingGroups(request.model));
+    if (layers.blocks() > 0 && !ops.blocks) {
+      ops.blocks = true;
+      add(BlockGroups(request.model));
+    }
+    if (!layers.head) continue;
+    ops.head = true;
+    std::vector<ParameterGroup> groups = HeadGroups(request.model);
+    if (request.model.tied) groups.back().largest = 0;  // The embedding's.
+    add(groups);
+  }
+  return ops;
+}
+
 // What is in flight while the rank runs its order.
 void CountActivations(const schedule::LoweredProgram& program, int rank,
                       const std::vector<ChunkMemory>& chunks,
@@ -117,7 +142,7 @@ void CountActivations(const schedule::LoweredProgram& program, int rank,
 
 }  // namespace
 
-RankMemory PredictFixed(const MemoryRequest& request,
+RankMemory PredictFixed(const MemoryRequest& request, int rank,
                         absl::Span<const int> stages) {
   const ParameterBytes bytes = CountBytes(request, stages);
   RankMemory memory;
@@ -140,6 +165,10 @@ RankMemory PredictFixed(const MemoryRequest& request,
     }
   }
   memory.workspace += constants;
+  if (request.scratch_bytes != nullptr) {
+    memory.workspace += request.scratch_bytes(request.model, request.batch,
+                                              OpsOf(request, rank, stages));
+  }
   return memory;
 }
 
@@ -167,7 +196,7 @@ std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
   for (int rank = 0; rank < program.ranks(); ++rank) {
     const std::vector<int> stages =
         schedule::StagesOfRank(program.placement, rank);
-    RankMemory memory = PredictFixed(request, stages);
+    RankMemory memory = PredictFixed(request, rank, stages);
     for (const int stage : stages) {
       const ChunkMemory& chunk = chunks[stage];
       memory.activation_slots += program.stages[stage].slots * chunk.slot +

@@ -6,7 +6,8 @@
 //   optimizer         its state in two versions
 //   activation_slots  slots x slot bytes, held places, of all chunks
 //   transfer_slots    gradient slots, send buffers, local gradients
-//   workspace         the largest chunk's, rotary tables, losses
+//   workspace         the largest chunk's, rotary tables, losses, and what the
+//                     device's ops need beside their arguments
 #ifndef PENSTOCK_COORDINATOR_PLANNER_MEMORY_MODEL_H_
 #define PENSTOCK_COORDINATOR_PLANNER_MEMORY_MODEL_H_
 
@@ -17,6 +18,7 @@
 #include "absl/types/span.h"
 #include "coordinator/planner/chunk_memory.h"
 #include "coordinator/planner/model_shape.h"
+#include "coordinator/planner/parameter_sizes.h"
 #include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/lowered_program.h"
 
@@ -27,6 +29,18 @@ enum class Optimizer { kAdamW, kSgd, kSgdMomentum };
 // Bytes of the packed form of a weight matrix (in, out) on the job's device;
 // null: nothing is packed.
 using PackedBytes = std::function<int64_t(int64_t in, int64_t out)>;
+
+// The ops of one rank.
+struct RankOps {
+  std::vector<ParameterGroup> products;  // Each sort of matrix once.
+  bool blocks = false;
+  bool head = false;
+  int64_t largest_parameter = 0;  // Elements, of those that it owns.
+  int threads = 1;                // Of computing.
+};
+// Bytes that the job's device keeps for ops beside their arguments; null: none.
+using ScratchBytes = std::function<int64_t(
+    const ModelShape& model, const BatchShape& batch, const RankOps& ops)>;
 
 struct RankMemory {
   int64_t parameters = 0;
@@ -53,11 +67,13 @@ struct MemoryRequest {
   bool full_recompute = false;
   Optimizer optimizer = Optimizer::kAdamW;
   PackedBytes packed_bytes;
+  ScratchBytes scratch_bytes;
+  std::vector<int> threads;         // By rank; none: 1 each.
   std::vector<StageLayers> stages;  // By virtual stage.
 };
 
 // The fields of fixed() for a rank with these stages.
-RankMemory PredictFixed(const MemoryRequest& request,
+RankMemory PredictFixed(const MemoryRequest& request, int rank,
                         absl::Span<const int> stages);
 
 // Everything, for each rank of the program.

@@ -1,12 +1,34 @@
 #include "coordinator/planner/parameter_sizes.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 namespace penstock::coordinator::planner {
 namespace {
 
-ParameterGroup Vector(int64_t elements) { return {.elements = elements}; }
+ParameterGroup Vector(int64_t elements) {
+  return {.elements = elements, .largest = elements};
+}
 
-ParameterGroup Matrix(int64_t in, int64_t out, int tensors = 1) {
-  return {.tensors = tensors, .elements = in * out, .in = in, .out = out};
+// (in, out), GPT-2's Conv1D.
+ParameterGroup Matrix(int64_t in, int64_t out) {
+  return {.elements = in * out,
+          .largest = in * out,
+          .in = in,
+          .out = out,
+          .columns = out};
+}
+
+// Matrices (out_i, in) of nn.Linear that act as one.
+ParameterGroup Rows(int64_t in, std::initializer_list<int64_t> outs) {
+  ParameterGroup group = {
+      .tensors = static_cast<int>(outs.size()), .in = in, .columns = in};
+  for (const int64_t out : outs) {
+    group.out += out;
+    group.largest = std::max(group.largest, in * out);
+  }
+  group.elements = in * group.out;
+  return group;
 }
 
 // Sums `value` over the model's groups, each layer as often as it is there.
@@ -53,18 +75,18 @@ std::vector<ParameterGroup> BlockGroups(const ModelShape& model) {
             Matrix(ffn, width),
             Vector(width)};
   }
-  return {Vector(width),                         // Norm.
-          Matrix(width, queries + 2 * keys, 3),  // q, k, v
-          Matrix(queries, width),
-          Vector(width),              // Norm.
-          Matrix(width, 2 * ffn, 2),  // gate, up
-          Matrix(ffn, width)};
+  return {Vector(width),                       // Norm.
+          Rows(width, {queries, keys, keys}),  // q, k, v
+          Rows(queries, {width}),
+          Vector(width),            // Norm.
+          Rows(width, {ffn, ffn}),  // gate, up
+          Rows(ffn, {width})};
 }
 
 std::vector<ParameterGroup> HeadGroups(const ModelShape& model) {
   std::vector<ParameterGroup> groups = {Vector(model.width)};
   if (model.family == Family::kGpt2) groups.push_back(Vector(model.width));
-  groups.push_back(Matrix(model.width, model.vocab));
+  groups.push_back(Rows(model.width, {model.vocab}));
   return groups;
 }
 

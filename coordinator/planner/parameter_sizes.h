@@ -15,9 +15,12 @@ namespace penstock::coordinator::planner {
 struct ParameterGroup {
   int tensors = 1;       // Canonical parameters in it.
   int64_t elements = 0;  // Of all of them.
+  int64_t largest = 0;   // Of the largest.
   // A matrix of products (in, out); 0: a vector or a table.
   int64_t in = 0;
   int64_t out = 0;
+  // As it is stored: out, or in where rows are outputs (llama, the head).
+  int64_t columns = 0;
 };
 
 std::vector<ParameterGroup> EmbeddingGroups(const ModelShape& model);

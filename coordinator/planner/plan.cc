@@ -83,7 +83,7 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
   memory.slot = {.activation = largest, .gradient = boundary, .tied = 0};
   for (int rank = 0; rank < ranks.ranks; ++rank) {
     const std::vector<int> stages = schedule::StagesOfRank(ranks, rank);
-    const int64_t fixed = PredictFixed(request, stages).fixed();
+    const int64_t fixed = PredictFixed(request, rank, stages).fixed();
     if (fixed > limit) {
       return TooMuch(rank, fixed, limit,
                      "for parameters, gradients, optimizer state and "
@@ -147,6 +147,8 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
                                 .full_recompute = request.full_recompute,
                                 .optimizer = request.optimizer,
                                 .packed_bytes = request.packed_bytes,
+                                .scratch_bytes = request.scratch_bytes,
+                                .threads = request.threads,
                                 .stages = plan.stages};
   schedule::LoweringOptions options{.tied_embedding = request.model.tied,
                                     .costs = plan.costs};

@@ -35,8 +35,11 @@ struct PlanRequest {
   // Bytes a rank, of the job file and of the device; nullopt: none.
   std::optional<int64_t> memory_limit;
   std::optional<int64_t> device_memory;
-  // What the device adds to each weight matrix; see memory_model.h.
+  // What the device adds to each weight matrix, and keeps for its ops; see
+  // memory_model.h.
   PackedBytes packed_bytes;
+  ScratchBytes scratch_bytes;
+  std::vector<int> threads;  // Compute threads by rank; none: 1 each.
 };
 
 struct Plan {

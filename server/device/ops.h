@@ -19,7 +19,9 @@
 #define PENSTOCK_SERVER_DEVICE_OPS_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "server/device/device.h"
 #include "server/device/tensor.h"
 
@@ -36,7 +38,9 @@ enum class WeightLayout { kInOut, kOutIn };
 struct Weight {
   Tensor master;  // (in, out) or (out, in)
   WeightLayout layout = WeightLayout::kInOut;
-  Tensor packed;  // Opaque bytes; filled by PackWeight once a step.
+  // f32 (PackedWeightBytes() / 4) in an order of the backend's; filled by
+  // PackWeight once a step.
+  Tensor packed;
 
   int64_t in() const;
   int64_t out() const;
@@ -266,6 +270,20 @@ struct CopyArgs {
   Tensor y;  // (=), same type and shape.
 };
 
+// The ops that a rank runs, as far as their memory follows from it: the largest
+// of each kind.
+struct OpSizes {
+  // LinearBackwardWeight and the others of one weight.
+  struct Product {
+    int64_t rows = 0, in = 0, out = 0;
+    WeightLayout layout = WeightLayout::kInOut;
+  };
+  std::vector<Product> products;
+  AttentionShape attention;     // batch 0: none.
+  int64_t logit_rows = 0;       // Of CrossEntropyForward.
+  int64_t summed_elements = 0;  // Of SumSquares.
+};
+
 // Thread-compatible: the engine thread calls it.
 class Ops {
  public:
@@ -275,6 +293,13 @@ class Ops {
   // `weight` needs only shapes and layout, no memory.
   virtual int64_t PackedWeightBytes(int64_t in, int64_t out,
                                     WeightLayout layout) const = 0;
+  // Bytes of device memory (kWorkspace) that ops of at most these sizes need
+  // beside their arguments; 0 where they need none.
+  virtual int64_t ScratchBytes(const OpSizes& sizes) const = 0;
+  // Allocates them, so that no op of these sizes allocates when it runs; one
+  // that was not announced does. REQUIRES: no op runs. ResourceExhausted.
+  virtual absl::Status ReserveScratch(const OpSizes& sizes) = 0;
+
   // Fills weight.packed from weight.master.
   virtual void PackWeight(Stream&, const Weight& weight) = 0;
 

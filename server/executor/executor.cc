@@ -81,7 +81,7 @@ absl::Status Executor::Start() {
 
 v1::MemoryBytes Executor::PredictMemory(const device::Ops& ops,
                                         const StageAssignment& assignment) {
-  v1::MemoryBytes bytes = StepRunner::Predict(assignment);
+  v1::MemoryBytes bytes = StepRunner::Predict(ops, assignment);
   const model::ParameterMemory parameters =
       model::ParameterStore::Predict(ops, assignment.parameters());
   bytes.set_parameters(parameters.weights + parameters.packed +

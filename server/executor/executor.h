@@ -84,7 +84,7 @@ class Executor {
       const StageAssignment& assignment, const Options& options, Deps deps);
 
   // What Create() and ParameterStore::Create() allocate on the device, to the
-  // byte. `ops` only for packed sizes.
+  // byte. `ops` only for packed sizes and scratch memory.
   static v1::MemoryBytes PredictMemory(const device::Ops& ops,
                                        const StageAssignment& assignment);
 

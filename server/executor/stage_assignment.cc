@@ -7,6 +7,7 @@
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
 #include "server/executor/edge_kind.h"
+#include "server/model/op_sizes.h"
 
 namespace penstock::server::executor {
 namespace {
@@ -300,6 +301,10 @@ model::ChunkOptions StageAssignment::chunk_options(int chunk) const {
           .shape = shape,
           .recompute = recompute,
           .seed = seed};
+}
+
+device::OpSizes StageAssignment::op_sizes() const {
+  return model::SizesOfOps(model, ranges(), shape);
 }
 
 transport::TransportOptions StageAssignment::transport(

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "penstock/v1/coordination_service.pb.h"
+#include "server/device/ops.h"
 #include "server/model/chunk.h"
 #include "server/model/model_config.h"
 #include "server/model/optimizer.h"
@@ -80,6 +81,7 @@ struct StageAssignment {
   std::vector<model::LayerRange> ranges() const;
   model::ParameterStore::Options parameters() const;
   model::ChunkOptions chunk_options(int chunk) const;
+  device::OpSizes op_sizes() const;
   transport::TransportOptions transport(int64_t epoch,
                                         const std::string& secret) const;
 };

@@ -55,10 +55,11 @@ absl::Status StepRunner::Allocate() {
     ASSIGN_OR_RETURN(losses_, LossBuffer::Create(*deps_.device, assignment_));
   }
   ASSIGN_OR_RETURN(passed_, deps_.device->CreateEvent());
-  return absl::OkStatus();
+  return deps_.device->ops().ReserveScratch(assignment_.op_sizes());
 }
 
-v1::MemoryBytes StepRunner::Predict(const StageAssignment& assignment) {
+v1::MemoryBytes StepRunner::Predict(const device::Ops& ops,
+                                    const StageAssignment& assignment) {
   const StashBytes stash = PredictStash(assignment);
   int64_t constants = 0;
   for (size_t i = 0; i < assignment.chunks.size(); ++i) {
@@ -69,7 +70,8 @@ v1::MemoryBytes StepRunner::Predict(const StageAssignment& assignment) {
   }
   v1::MemoryBytes bytes;
   bytes.set_activation_slots(stash.activation_slots);
-  bytes.set_workspace(stash.workspace + constants);
+  bytes.set_workspace(stash.workspace + constants +
+                      ops.ScratchBytes(assignment.op_sizes()));
   bytes.set_transfer_slots(stash.transfer_slots);
   return bytes;
 }

@@ -53,7 +53,8 @@ class StepRunner {
       const StageAssignment& assignment, const Deps& deps);
 
   // The bytes of Create(), without the parameters'.
-  static v1::MemoryBytes Predict(const StageAssignment& assignment);
+  static v1::MemoryBytes Predict(const device::Ops& ops,
+                                 const StageAssignment& assignment);
 
   // Runs the program and blocks until its results are there. `stopped` is asked
   // between commands; its error ends the run. Other errors are the stream's.

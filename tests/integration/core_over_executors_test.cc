@@ -131,11 +131,12 @@ TEST(CoreOverExecutorsTest, TheCpuDeviceKeepsItsBitsOverCutsAndThreads) {
   std::string weights;
   for (const int stages : {1, 2, 4}) {
     for (const int threads : {1, 2}) {
-      const Outcome outcome = MustRun(
-          TinyJob(stages, 2, 2), {.device = [threads] {
-            return server::device::cpu::CreateCpuDevice({.threads = threads})
-                .value();
-          }});
+      const auto device = [threads] {
+        return server::device::cpu::CreateCpuDevice({.threads = threads})
+            .value();
+      };
+      const Outcome outcome = MustRun(TinyJob(stages, 2, 2),
+                                      {.device = device, .threads = threads});
       const std::string now = outcome.summary["weights_sha256"];
       if (weights.empty()) weights = now;
       EXPECT_EQ(now, weights) << "K " << stages << " threads " << threads;

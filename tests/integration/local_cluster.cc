@@ -83,6 +83,7 @@ v1::RegisterStageRequest LocalStage::Registration() const {
   request.set_incarnation(
       absl::StrCat("00000000-0000-4000-8000-00000000000", deps_.index));
   request.mutable_device()->set_kind("cpu");
+  request.mutable_device()->set_threads(deps_.threads);
   request.add_numerics_ids(deps_.device->numerics_id());
   request.mutable_protocol()->set_lowest(1);
   request.mutable_protocol()->set_highest(1);
@@ -217,6 +218,7 @@ LocalCluster::LocalCluster(int stages, const Options& options)
       stages_.push_back(std::make_unique<LocalStage>(LocalStage::Deps{
           .index = i,
           .device = options.device(),
+          .threads = options.threads,
           .hub = &hub_,
           .mailbox = &mailbox_,
           .clock = &clock_,

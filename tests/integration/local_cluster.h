@@ -69,6 +69,7 @@ class LocalStage final : public ClusterStage,
   struct Deps {
     int index = 0;
     std::unique_ptr<server::device::Device> device;
+    int threads = 1;  // The device's.
     server::transport::inprocess::Hub* hub = nullptr;
     StageMailbox* mailbox = nullptr;
     const common::time::Clock* clock = nullptr;
@@ -104,6 +105,7 @@ class LocalCluster {
  public:
   struct Options {
     std::function<std::unique_ptr<server::device::Device>()> device;
+    int threads = 1;                                  // The devices'.
     absl::Duration max_delay = absl::ZeroDuration();  // Of messages of data.
     uint64_t seed = 0;
     int64_t sequences = 64;

@@ -12,7 +12,7 @@
 #include "common/time/real_clock.h"
 #include "coordinator/dispatch/assembly.h"
 #include "coordinator/dispatch/spec_messages.h"
-#include "coordinator/planner/packed_weights.h"
+#include "coordinator/planner/device_sizes.h"
 #include "coordinator/planner/plan.h"
 #include "gtest/gtest.h"
 #include "server/device/cpu/factory.h"
@@ -132,13 +132,15 @@ using MakeDevice =
     std::function<absl::StatusOr<std::unique_ptr<server::device::Device>>()>;
 
 // Compares every rank of a random job's plan.
-void Check(const MakeDevice& make_device, const NewJob& job) {
+void Check(const MakeDevice& make_device, int threads, const NewJob& job) {
   auto request = coordinator::dispatch::PlanRequestOf(job);
   ASSERT_TRUE(request.ok()) << request.status();
   const auto sample = make_device();
   ASSERT_TRUE(sample.ok()) << sample.status();
   const std::string id = (*sample)->numerics_id();
   request->packed_bytes = coordinator::planner::PackedBytesOf(id);
+  request->scratch_bytes = coordinator::planner::ScratchBytesOf(id);
+  request->threads.assign(request->ranks, threads);
   const auto plan = coordinator::planner::MakePlan(*request);
   ASSERT_TRUE(plan.ok()) << plan.status();
   Crew crew{.numerics_id = id};
@@ -166,29 +168,32 @@ void Check(const MakeDevice& make_device, const NewJob& job) {
   }
 }
 
-void CheckMany(const MakeDevice& make_device, unsigned seed, int rounds) {
+void CheckMany(const MakeDevice& make_device, int threads, unsigned seed,
+               int rounds) {
   std::mt19937 random(seed);
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE("seed " + std::to_string(seed) + " round " +
                  std::to_string(round));
-    Check(make_device, RandomJob(random));
+    Check(make_device, threads, RandomJob(random));
     if (::testing::Test::HasFailure()) return;
   }
 }
 
 TEST(MemoryPredictionTest, EqualsWhatReferenceDevicesAllocate) {
-  CheckMany(server::device::reference::CreateReferenceDevice, 1, 300);
+  CheckMany(server::device::reference::CreateReferenceDevice, 1, 1, 300);
 }
 
 TEST(MemoryPredictionTest, EqualsWhatCpuDevicesAllocateOnEveryLevel) {
   for (const auto isa : server::device::cpu::SupportedIsas()) {
     SCOPED_TRACE(server::device::cpu::Name(isa));
-    CheckMany(
-        [isa] {
-          return server::device::cpu::CreateCpuDevice(
-              {.threads = 1, .max_isa = isa});
-        },
-        2, 100);
+    for (const int threads : {1, 3}) {
+      CheckMany(
+          [isa, threads] {
+            return server::device::cpu::CreateCpuDevice(
+                {.threads = threads, .max_isa = isa});
+          },
+          threads, 2 + threads, 60);
+    }
   }
 }
 

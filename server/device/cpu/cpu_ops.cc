@@ -3,15 +3,12 @@
 #include <algorithm>
 
 #include "common/log/log.h"
+#include "common/status/status_macros.h"
 #include "server/device/cpu/block_sizes.h"
 #include "server/device/host/inline_stream.h"
 
 namespace penstock::server::device::cpu {
 namespace {
-
-int64_t RoundUp(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 // The packed W, for x * W; W transposed follows it.
 float* ForwardPart(const Weight& weight) {
@@ -21,8 +18,48 @@ float* ForwardPart(const Weight& weight) {
 
 }  // namespace
 
-CpuOps::CpuOps(Isa isa, int threads)
-    : kernels_(KernelsFor(isa)), pool_(threads), thread_scratch_(threads) {}
+CpuOps::CpuOps(Isa isa, int threads, host::HostMemory memory)
+    : kernels_(KernelsFor(isa)), pool_(threads), shared_scratch_(memory) {
+  thread_scratch_.reserve(threads);
+  for (int i = 0; i < threads; ++i) thread_scratch_.emplace_back(memory);
+}
+
+CpuOps::ScratchFloats CpuOps::ScratchOf(const OpSizes& sizes) const {
+  ScratchFloats floats;
+  floats.each = kernels_.blocks.packed_a_floats();
+  if (sizes.attention.batch > 0) {
+    floats.each = std::max(
+        {floats.each, kernels_.attention_forward_floats(sizes.attention),
+         kernels_.attention_backward_floats(sizes.attention)});
+  }
+  for (const OpSizes::Product& product : sizes.products) {
+    const bool in_out = product.layout == WeightLayout::kInOut;
+    floats.shared =
+        std::max(floats.shared,
+                 PackedFloats(product.rows, in_out ? product.out : product.in));
+  }
+  // Doubles: of rows, of blocks.
+  const int64_t blocks = (sizes.summed_elements + kSumBlock - 1) / kSumBlock;
+  floats.shared = std::max({floats.shared, 2 * sizes.logit_rows, 2 * blocks});
+  return floats;
+}
+
+int64_t CpuOps::ScratchBytes(const OpSizes& sizes) const {
+  const ScratchFloats floats = ScratchOf(sizes);
+  return Scratch::Bytes(floats.shared) +
+         static_cast<int64_t>(thread_scratch_.size()) *
+             Scratch::Bytes(floats.each);
+}
+
+absl::Status CpuOps::ReserveScratch(const OpSizes& sizes) {
+  const ScratchFloats floats = ScratchOf(sizes);
+  common::sync::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(shared_scratch_.Reserve(floats.shared));
+  for (Scratch& scratch : thread_scratch_) {
+    RETURN_IF_ERROR(scratch.Reserve(floats.each));
+  }
+  return absl::OkStatus();
+}
 
 int64_t CpuOps::PackedFloats(int64_t k, int64_t n) const {
   return RoundUp(k * RoundUp(n, kernels_.blocks.panel()), 16);

@@ -13,6 +13,7 @@
 #include "server/device/cpu/kernels.h"
 #include "server/device/cpu/scratch.h"
 #include "server/device/cpu/thread_pool.h"
+#include "server/device/host/host_memory.h"
 #include "server/device/ops.h"
 
 namespace penstock::server::device::cpu {
@@ -21,10 +22,13 @@ namespace penstock::server::device::cpu {
 class CpuOps final : public Ops {
  public:
   // REQUIRES: the machine has `isa`; threads >= 1, the caller's included.
-  CpuOps(Isa isa, int threads);
+  // `memory`: where the device counts, for scratch memory.
+  CpuOps(Isa isa, int threads, host::HostMemory memory);
 
   int64_t PackedWeightBytes(int64_t in, int64_t out,
                             WeightLayout layout) const override;
+  int64_t ScratchBytes(const OpSizes& sizes) const override;
+  absl::Status ReserveScratch(const OpSizes& sizes) override;
   void PackWeight(Stream& stream, const Weight& weight) override;
   void LinearForward(Stream& stream, const LinearForwardArgs& args) override;
   void LinearBackwardInput(Stream& stream,
@@ -64,6 +68,12 @@ class CpuOps final : public Ops {
   void Copy(Stream& stream, const CopyArgs& args) override;
 
  private:
+  // Floats of scratch memory: of the op, and of each thread.
+  struct ScratchFloats {
+    int64_t shared = 0, each = 0;
+  };
+  ScratchFloats ScratchOf(const OpSizes& sizes) const;
+
   // Floats of a packed B (k, n).
   int64_t PackedFloats(int64_t k, int64_t n) const;
   void PackB(const Operand& b, int64_t k, int64_t n, float* to)

@@ -10,8 +10,6 @@
 namespace penstock::server::device::cpu {
 namespace {
 
-constexpr int64_t kSumBlock = 4096;  // docs/numerics.md
-
 float* Row(const Tensor& tensor, int64_t r) {
   return tensor.f32() + r * tensor.row_stride();
 }

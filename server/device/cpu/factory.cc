@@ -30,10 +30,12 @@ absl::StatusOr<std::unique_ptr<Device>> CreateCpuDevice(
         "the cpu device needs a CPU with SSE4.1; use device reference");
   }
   const Isa isa = isas.back();
+  const host::HostMemory memory;
   return std::make_unique<host::HostDevice>(host::HostDevice::Options{
       .kind = "cpu",
       .numerics_id = NumericsId(isa),
-      .ops = std::make_unique<CpuOps>(isa, options.threads)});
+      .memory = memory,
+      .ops = std::make_unique<CpuOps>(isa, options.threads, memory)});
 }
 
 std::vector<std::string> SupportedNumericsIds(std::optional<Isa> max_isa) {

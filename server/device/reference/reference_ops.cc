@@ -21,6 +21,13 @@ int64_t ReferenceOps::PackedWeightBytes(int64_t /*in*/, int64_t /*out*/,
   return 0;
 }
 
+// The oracle's loops have short-lived vectors of the host's heap.
+int64_t ReferenceOps::ScratchBytes(const OpSizes& /*sizes*/) const { return 0; }
+
+absl::Status ReferenceOps::ReserveScratch(const OpSizes& /*sizes*/) {
+  return absl::OkStatus();
+}
+
 void ReferenceOps::PackWeight(Stream& /*stream*/, const Weight& /*weight*/) {}
 
 void ReferenceOps::LinearForward(Stream& stream,

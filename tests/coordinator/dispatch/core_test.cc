@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "coordinator/dispatch/spec_messages.h"
+#include "coordinator/planner/plan.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -55,6 +57,45 @@ TEST(CoreTest, ASuccessReleasesItsStagesWithoutACause) {
     EXPECT_TRUE(cluster.stage(i).abort().release());
     EXPECT_FALSE(cluster.stage(i).abort().has_cause());
   }
+}
+
+v1::MemoryBytes ToProto(const planner::RankMemory& memory) {
+  v1::MemoryBytes bytes;
+  bytes.set_parameters(memory.parameters);
+  bytes.set_gradients(memory.gradients);
+  bytes.set_optimizer(memory.optimizer);
+  bytes.set_activation_slots(memory.activation_slots);
+  bytes.set_workspace(memory.workspace);
+  bytes.set_transfer_slots(memory.transfer_slots);
+  return bytes;
+}
+
+TEST(CoreTest, MemoryThatWasNotPlannedIsWarnedOfAndTold) {
+  const NewJob job = TinyJob(2, 2);
+  ASSERT_OK_AND_ASSIGN(const auto request, PlanRequestOf(job));
+  ASSERT_OK_AND_ASSIGN(const auto plan, planner::MakePlan(request));
+  FakeCluster cluster;
+  cluster.Start(2);
+  for (const int rank : {0, 1}) {
+    cluster.stage(rank).memory = ToProto(plan.memory[rank]);
+    cluster.stage(rank).peak_memory = cluster.stage(rank).memory;
+  }
+  // A step allocated: it shows only at the end.
+  const int64_t workspace = plan.memory[1].workspace;
+  cluster.stage(1).peak_memory->set_workspace(workspace + 100);
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  ASSERT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  const auto warnings = cluster.Occurrences("MEMORY_PREDICTION");
+  ASSERT_EQ(warnings.size(), 1);
+  EXPECT_EQ(warnings[0].stage_name(), "stage-1");
+  EXPECT_THAT(warnings[0].message(),
+              HasSubstr("(workspace " + std::to_string(workspace + 100) +
+                        " instead of " + std::to_string(workspace) + ")"));
+  const json stages = json::parse(cluster.File("summary.json"))["stages"];
+  EXPECT_EQ(stages[0]["peak_bytes"]["measured"], plan.memory[0].total());
+  EXPECT_EQ(stages[1]["peak_bytes"]["measured"], plan.memory[1].total() + 100);
+  EXPECT_EQ(stages[1]["peak_bytes"]["predicted"], plan.memory[1].total());
 }
 
 TEST(CoreTest, RevisionsAreContiguousAndTheTerminalStateIsLast) {

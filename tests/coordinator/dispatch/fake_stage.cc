@@ -69,7 +69,9 @@ v1::RegisterStageRequest FakeStage::Registration() const {
   request.add_numerics_ids(numerics_id);
   request.mutable_protocol()->set_lowest(1);
   request.mutable_protocol()->set_highest(protocol);
-  request.set_host("host-of-" + name_);
+  request.set_host(host.empty() ? "host-of-" + name_ : host);
+  request.mutable_device()->set_memory_bytes(memory_bytes);
+  request.mutable_device()->set_memory_group(memory_group);
   request.set_pid(1000 + static_cast<int>(name_.back()));
   request.set_monitor_address("unix:/run/" + name_);
   request.set_data_address("127.0.0.1:1" + name_.substr(name_.size() - 1));
@@ -138,6 +140,7 @@ v1::StageMessage FakeStage::ReadyAnswer() const {
     parameter.set_elements(elements);
     parameter.set_owned(true);
   }
+  if (memory.has_value()) *ready.mutable_memory() = *memory;
   return message;
 }
 
@@ -160,6 +163,7 @@ v1::StageMessage FakeStage::EndAnswer() const {
     report.add_shard_tensors(digest.name());
   }
   report.set_shard_file(end_.shard_file());
+  if (peak_memory.has_value()) *report.mutable_peak_memory() = *peak_memory;
   return message;
 }
 

@@ -69,6 +69,11 @@ class FakeStage {
   std::string numerics_id = "cpu/avx2/1/0";
   std::string device = "cpu";
   int protocol = 1;  // The highest that it speaks.
+  std::string host;  // Empty: one of its own.
+  int64_t memory_bytes = 0;
+  std::string memory_group;
+  std::optional<v1::MemoryBytes> memory;       // As assembled.
+  std::optional<v1::MemoryBytes> peak_memory;  // At the end.
   std::string fingerprint = "f00d";
   int64_t sequences = 100;
   int64_t validation_sequences = 10;

@@ -22,6 +22,12 @@ class AsyncOps final : public device::Ops {
                             device::WeightLayout layout) const override {
     return wrapped_.PackedWeightBytes(in, out, layout);
   }
+  int64_t ScratchBytes(const device::OpSizes& sizes) const override {
+    return wrapped_.ScratchBytes(sizes);
+  }
+  absl::Status ReserveScratch(const device::OpSizes& sizes) override {
+    return wrapped_.ReserveScratch(sizes);
+  }
   void PackWeight(device::Stream& stream,
                   const device::Weight& weight) override {
     Enqueue(stream,

@@ -1,6 +1,7 @@
 // What an executor takes, refuses, reports and measures.
 #include "server/executor/executor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/device/cpu/factory.h"
 #include "server/executor/measured_memory.h"
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/executor/pipeline.h"
@@ -237,6 +239,38 @@ INSTANTIATE_TEST_SUITE_P(Schedules, MemoryTest,
                            return std::get<0>(info.param) +
                                   (std::get<1>(info.param) ? "_recompute" : "");
                          });
+
+TEST(ExecutorTest, StepsAllocateNothing) {
+  for (const auto isa : device::cpu::SupportedIsas()) {
+    Pipeline::Options options = Options("1f1b", 3, 4);
+    options.assignment.model.dropout = 0.1;
+    options.device = [isa](int) {
+      auto device =
+          device::cpu::CreateCpuDevice({.threads = 2, .max_isa = isa});
+      return device.ok() ? *std::move(device) : nullptr;
+    };
+    ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                         Pipeline::Create(std::move(options)));
+    std::vector<device::MemoryUsage> assembled;
+    for (int rank = 0; rank < 3; ++rank) {
+      assembled.push_back(pipeline->device(rank).memory());
+    }
+    ASSERT_OK(pipeline->Train(2).status());
+    ASSERT_OK(pipeline->Evaluate(3).status());
+    ASSERT_OK(pipeline->End().status());
+    for (int rank = 0; rank < 3; ++rank) {
+      SCOPED_TRACE(absl::StrCat(device::cpu::Name(isa), ", rank ", rank));
+      EXPECT_TRUE(pipeline->device(rank).memory() == assembled[rank])
+          << PeakMemory(pipeline->device(rank).memory()).DebugString()
+          << "instead of\n"
+          << PeakMemory(assembled[rank]).DebugString();
+      EXPECT_EQ(PeakMemory(assembled[rank]).DebugString(),
+                Executor::PredictMemory(pipeline->device(rank).ops(),
+                                        pipeline->assignment(rank))
+                    .DebugString());
+    }
+  }
+}
 
 TEST(ExecutorTest, NonFiniteGradientIsNamed) {
   Pipeline::Options options = Options("1f1b", 2, 2);
