@@ -7,6 +7,7 @@
 #include "common/log/log.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
+#include "server/device/compute_thread.h"
 #include "server/executor/edge_kind.h"
 #include "server/executor/measured_memory.h"
 
@@ -165,6 +166,7 @@ absl::Status Executor::Stopped() const {
 }
 
 void Executor::Engine() {
+  device::BecomeComputeThread();
   while (std::optional<Work> work = NextWork()) {
     const absl::Status status =
         std::visit([this](const auto& item) { return Run(item); }, *work);

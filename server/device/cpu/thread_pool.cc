@@ -1,6 +1,7 @@
 #include "server/device/cpu/thread_pool.h"
 
 #include "common/log/log.h"
+#include "server/device/compute_thread.h"
 #include "server/device/float_mode.h"
 
 namespace penstock::server::device::cpu {
@@ -53,6 +54,7 @@ void ThreadPool::TakeBlocks(const Work& work, int64_t blocks, int thread) {
 }
 
 void ThreadPool::Worker(int thread) {
+  BecomeComputeThread();
   SetFlushDenormals();
   int64_t seen = 0;
   while (true) {

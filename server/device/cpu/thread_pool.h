@@ -21,7 +21,8 @@ class ThreadPool {
   // A block's number, and the number in [0, threads()) of who runs it.
   using Work = std::function<void(int64_t block, int thread)>;
 
-  // `threads` counts the caller of Run. Workers have denormals flushed.
+  // `threads` counts the caller of Run. Workers have denormals flushed
+  // and are compute threads (compute_thread.h); what the caller is, it decides.
   explicit ThreadPool(int threads);
   ~ThreadPool();
 

@@ -1,6 +1,9 @@
 // What an executor takes, refuses, reports and measures.
 #include "server/executor/executor.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -12,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/device/compute_thread.h"
 #include "server/device/cpu/factory.h"
 #include "server/executor/measured_memory.h"
 #include "tests/matchers/status_matchers.h"
@@ -239,6 +243,33 @@ INSTANTIATE_TEST_SUITE_P(Schedules, MemoryTest,
                            return std::get<0>(info.param) +
                                   (std::get<1>(info.param) ? "_recompute" : "");
                          });
+
+// Says how nice the thread is that reads the data: the engine.
+class NiceSource final : public MicroBatchSource {
+ public:
+  explicit NiceSource(std::atomic<int>& nice) : nice_(nice) {}
+  absl::Status Read(Split split, int64_t first, absl::Span<int32_t> ids,
+                    absl::Span<int32_t> labels) override {
+    nice_ = getpriority(PRIO_PROCESS, gettid());
+    return data_.Read(split, first, ids, labels);
+  }
+
+ private:
+  std::atomic<int>& nice_;
+  MadeUpData data_{8, 19};
+};
+
+TEST(ExecutorTest, TheEngineIsNicerThanTheProcess) {
+  const int process = getpriority(PRIO_PROCESS, getpid());
+  std::atomic<int> engine{-100};
+  Pipeline::Options options = Options("1f1b", 1, 2);
+  options.data = [&](int) { return std::make_unique<NiceSource>(engine); };
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  ASSERT_OK(pipeline->Train(1).status());
+  EXPECT_EQ(engine, std::min(19, process + device::kComputeNice));
+  EXPECT_EQ(getpriority(PRIO_PROCESS, gettid()), process);
+}
 
 TEST(ExecutorTest, StepsAllocateNothing) {
   for (const auto isa : device::cpu::SupportedIsas()) {

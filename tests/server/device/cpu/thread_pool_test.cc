@@ -1,13 +1,26 @@
 #include "server/device/cpu/thread_pool.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/device/compute_thread.h"
 #include "server/device/float_mode.h"
 
 namespace penstock::server::device::cpu {
 namespace {
+
+constexpr char kTasks[] = "/proc/self/task";
 
 TEST(ThreadPoolTest, RunsEveryBlockOnce) {
   for (const int threads : {1, 2, 5}) {
@@ -41,6 +54,36 @@ TEST(ThreadPoolTest, WorkersFlushDenormals) {
   pool.Run(64,
            [&](int64_t block, int) { flushes[block] = FlushesDenormals(); });
   EXPECT_THAT(flushes, ::testing::Each(1));
+}
+
+// Of each thread of this process, by its id, as the kernel tells.
+std::map<std::string, int> NiceOfThreads() {
+  std::map<std::string, int> nice;
+  for (const auto& task : std::filesystem::directory_iterator(kTasks)) {
+    std::stringstream stat;
+    stat << std::ifstream(task.path() / "stat").rdbuf();
+    const std::string text = stat.str();
+    // proc(5): the name, which ends in the last ')', is field 2; nice is 19.
+    const std::vector<std::string> fields =
+        absl::StrSplit(text.substr(text.rfind(')') + 2), ' ');
+    EXPECT_TRUE(absl::SimpleAtoi(fields.at(16), &nice[task.path().filename()]));
+  }
+  return nice;
+}
+
+TEST(ThreadPoolTest, WorkersAreNicerThanTheProcess) {
+  const std::string main = std::to_string(getpid());
+  const int process = NiceOfThreads()[main];
+  const auto before = NiceOfThreads();
+  ThreadPool pool(4);
+  pool.Run(2, [](int64_t, int) {});  // All workers have started.
+  std::vector<int> workers;
+  for (const auto& [id, nice] : NiceOfThreads()) {
+    if (before.count(id) == 0) workers.push_back(nice);
+  }
+  const int nicer = std::min(19, process + kComputeNice);
+  EXPECT_THAT(workers, ::testing::ElementsAre(nicer, nicer, nicer));
+  EXPECT_EQ(NiceOfThreads()[main], process);
 }
 
 }  // namespace
