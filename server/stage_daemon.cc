@@ -21,6 +21,7 @@
 #include "penstock/v1/coordination_service.pb.h"
 #include "penstock/v1/stage_monitor_service.pb.h"
 #include "server/backends.h"
+#include "server/device/host/memory_limit.h"
 #include "server/service/coordinator_link.h"
 #include "server/service/monitor_service.h"
 #include "server/service/session_loop.h"
@@ -138,8 +139,9 @@ class StageProcess final : public StageDaemon {
     request.set_incarnation(common::ids::MakeUuid(random_));
     request.set_pool(options_.pool);
     request.mutable_device()->set_kind(options_.device);
-    request.mutable_device()->set_memory_bytes(sysconf(_SC_PHYS_PAGES) *
-                                               sysconf(_SC_PAGESIZE));
+    const device::host::MemoryLimit memory = device::host::FindMemoryLimit();
+    request.mutable_device()->set_memory_bytes(memory.bytes);
+    request.mutable_device()->set_memory_group(memory.group);
     request.mutable_device()->set_threads(Threads());
     for (const std::string& id : ids) request.add_numerics_ids(id);
     request.mutable_protocol()->set_lowest(common::process::kLowestProtocol);

@@ -9,6 +9,7 @@
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/deadlines.h"
 #include "coordinator/dispatch/job_run.h"
+#include "coordinator/dispatch/shared_memory.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/planner/device_sizes.h"
@@ -123,6 +124,13 @@ absl::Status JobRun::Plan() {
   }
   absl::StatusOr<planner::Plan> plan = planner::MakePlan(request);
   if (!plan.ok()) return PlaceRefusal(job_, plan.status());
+  std::vector<int64_t> needs;
+  for (const planner::RankMemory& memory : plan->memory) {
+    needs.push_back(memory.total());
+  }
+  if (const absl::Status fits = CheckSharedMemory(crew_, needs); !fits.ok()) {
+    return PlaceRefusal(job_, fits);
+  }
   plan_ = *std::move(plan);
 
   // Nothing is dropped: the stages' blocks are the model's.

@@ -1,7 +1,5 @@
 #include "server/device/host/host_memory.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/sync/mutex.h"
+#include "server/device/host/memory_limit.h"
 
 namespace penstock::server::device::host {
 namespace {
@@ -24,10 +23,6 @@ constexpr bool kFill = true;
 #else
 constexpr bool kFill = false;
 #endif
-
-int64_t MachineBytes() {
-  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
 
 }  // namespace
 
@@ -83,17 +78,18 @@ class HostMemory::CountedBuffer final : public Buffer {
   const std::shared_ptr<Counter> counter_;
 };
 
-HostMemory::HostMemory() : counter_(std::make_shared<Counter>()) {}
+HostMemory::HostMemory()
+    : limit_(FindMemoryLimit().bytes), counter_(std::make_shared<Counter>()) {}
 
 absl::StatusOr<std::unique_ptr<Buffer>> HostMemory::Allocate(
     int64_t bytes, MemoryUse use) const {
   CHECK_GE(bytes, 0);
   void* data = nullptr;
-  if (bytes > MachineBytes() ||
+  if (bytes > limit_ ||
       posix_memalign(&data, kAlignment, std::max<int64_t>(bytes, 1)) != 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for a buffer of ", bytes,
-                     " bytes; the machine has ", MachineBytes()));
+                     " bytes; this process may have ", limit_));
   }
   if (kFill) std::memset(data, 0xFF, bytes);
   return std::make_unique<CountedBuffer>(data, bytes, use, counter_);

@@ -18,7 +18,7 @@ class HostMemory {
 
   // 64-byte aligned; data() is never null, also for 0 bytes. Filled with f32
   // NaN patterns except in release builds. ResourceExhausted, naming the bytes,
-  // when more is wanted than the machine has or the allocation fails.
+  // when more is wanted than the process may have or the allocation fails.
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t bytes,
                                                    MemoryUse use) const;
   MemoryUsage usage() const;
@@ -27,6 +27,7 @@ class HostMemory {
   class Counter;
   class CountedBuffer;
 
+  const int64_t limit_;  // Of one buffer.
   // Shared with the buffers: a device's user may free one after the device.
   const std::shared_ptr<Counter> counter_;
 };

@@ -1,8 +1,12 @@
 // Jobs that are refused: before they are created, and when inputs are checked.
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "common/status/error_details.h"
 #include "coordinator/dispatch/core.h"
+#include "coordinator/dispatch/spec_messages.h"
+#include "coordinator/planner/plan.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/coordinator/dispatch/fake_cluster.h"
@@ -267,6 +271,63 @@ TEST(CoreRefusalTest, StagesWithoutACommonNumericsId) {
   EXPECT_THAT(failed.cause().message(),
               AllOf(HasSubstr("stage-0 has cpu/avx2/1/0"),
                     HasSubstr("stage-1 has cpu/avx512/1/0")));
+}
+
+// Two stages that may have so much memory each.
+void StartWithMemory(FakeCluster& cluster, int64_t bytes,
+                     const std::string& group1) {
+  for (const int i : {0, 1}) {
+    FakeStage& stage = cluster.AddStage(
+        "stage-" + std::to_string(i),
+        "00000000-0000-4000-8000-00000000000" + std::to_string(i));
+    stage.host = "one";
+    stage.memory_bytes = bytes;
+    stage.memory_group = i == 1 ? group1 : "/jobs";
+    Actions actions;
+    ASSERT_OK(cluster.core
+                  ->RegisterStage(stage.Registration(), cluster.now(), actions)
+                  .status());
+    cluster.Connect(stage);
+  }
+}
+
+// Bytes that rank 0 and 1 of the job need.
+std::pair<int64_t, int64_t> Needs(const NewJob& job) {
+  const auto request = PlanRequestOf(job);
+  EXPECT_OK(request.status());
+  const auto plan = planner::MakePlan(*request);
+  EXPECT_OK(plan.status());
+  return {plan->memory[0].total(), plan->memory[1].total()};
+}
+
+TEST(CoreRefusalTest, StagesThatShareAMemoryMustFitTogether) {
+  const NewJob job = TinyJob(2, 2);
+  const auto [first, second] = Needs(job);
+  FakeCluster cluster;
+  StartWithMemory(cluster, first + second - 1, "/jobs");
+  const Job failed = FailedJob(cluster, job);
+  EXPECT_EQ(failed.reason(), Job::STATE_REASON_OUT_OF_MEMORY);
+  EXPECT_FALSE(failed.has_start_time());  // The client's exit code is 2.
+  EXPECT_THAT(
+      failed.cause().message(),
+      AllOf(HasSubstr("host one (control group /jobs) has " +
+                      std::to_string(first + second - 1) + " bytes"),
+            HasSubstr("its 2 stages (stage-0, stage-1) need " +
+                      std::to_string(first + second) + " together, 1 more")));
+}
+
+TEST(CoreRefusalTest, StagesThatFitTogetherOrShareNothingRun) {
+  const NewJob job = TinyJob(2, 2);
+  const auto [first, second] = Needs(job);
+  for (const auto& [bytes, group] :
+       {std::pair(first + second, "/jobs"),
+        std::pair(std::max(first, second), "/others")}) {
+    FakeCluster cluster;
+    StartWithMemory(cluster, bytes, group);
+    ASSERT_OK(cluster.Create(job).status());
+    cluster.Run();
+    EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  }
 }
 
 TEST(CoreRefusalTest, StagesOfAnotherDeviceKindAreNotChosen) {
