@@ -51,9 +51,10 @@ struct Layout {
   }
 };
 
-class Scratch {
+// Hands out the parts of a task's scratch memory, in turn.
+class Parts {
  public:
-  explicit Scratch(float* next) : next_(next) {}
+  explicit Parts(float* next) : next_(next) {}
   float* Take(int64_t floats) {
     float* taken = next_;
     next_ += RoundUp(floats, 16);
@@ -177,7 +178,7 @@ void ForwardTask(const AttentionForwardArgs& args, int64_t task,
   const HeadRows q(args.q, s, b, h), k(args.k, s, b, kv), v(args.v, s, b, kv);
   const HeadRows y(args.y, s, b, h);
   float* logsum = args.logsum.f32() + task * s.seq;
-  Scratch parts(scratch);
+  Parts parts(scratch);
   float* packed_a = parts.Take(kBlocks.packed_a_floats());
   float* packed_k = parts.Take(layout.packed_heads);
   float* packed_v = parts.Take(layout.packed_keys);
@@ -248,82 +249,128 @@ HWY_INLINE float Dot(const float* a, const float* b, int64_t n) {
   return math::Sum(sum);
 }
 
-void BackwardTask(const AttentionBackwardArgs& args, int64_t task,
-                  float* scratch) {
-  const AttentionShape& s = args.shape;
-  const Layout layout(s);
-  const int64_t b = task / s.kv_heads, kv = task % s.kv_heads;
-  const int64_t group = s.heads / s.kv_heads;
-  const HeadRows k(args.k, s, b, kv), v(args.v, s, b, kv);
-  const HeadRows dk(args.dk, s, b, kv), dv(args.dv, s, b, kv);
-  Scratch parts(scratch);
-  float* packed_a = parts.Take(kBlocks.packed_a_floats());
-  float* packed_k = parts.Take(layout.packed_heads);
-  float* packed_v = parts.Take(layout.packed_heads);
-  float* key_rows = parts.Take(layout.packed_keys);
-  float* scores = parts.Take(layout.scores());
-  float* dp = parts.Take(layout.scores());
-  float* q_block = parts.Take(layout.packed_block);
-  float* dy_block = parts.Take(layout.packed_block);
-  RowDropout dropout(args.dropout, s, b, parts.Take(layout.words));
-  PackHeads(k, s, packed_k);
-  PackHeads(v, s, packed_v);
-  PackRows(k.data, k.stride, s.seq, s, key_rows);
-  for (int64_t t = 0; t < s.seq; ++t) {
-    std::fill_n(dk.Row(t), s.head_dim, 0.0f);
-    std::fill_n(dv.Row(t), s.head_dim, 0.0f);
-  }
-  for (int64_t h = kv * group; h < (kv + 1) * group; ++h) {
-    const HeadRows q(args.q, s, b, h), y(args.y, s, b, h);
-    const HeadRows dy(args.dy, s, b, h), dq(args.dq, s, b, h);
-    const float* logsum = args.logsum.f32() + (b * s.heads + h) * s.seq;
-    for (int64_t q0 = 0; q0 < s.seq; q0 += kQueryRows) {
-      const int64_t q1 = std::min(s.seq, q0 + kQueryRows), rows = q1 - q0;
-      Scores(q.Row(q0), q.stride, rows, q1, packed_k, s, layout, scores,
-             packed_a);
-      Scores(dy.Row(q0), dy.stride, rows, q1, packed_v, s, layout, dp,
-             packed_a);
-      for (int64_t t = q0; t < q1; ++t) {
-        dropout.Start(h, t);
-        RowGradient({.scores = scores + (t - q0) * layout.scores_stride,
-                     .dp = dp + (t - q0) * layout.scores_stride,
-                     .n = t + 1,
-                     .end = q1,
-                     .scale = s.scale,
-                     .logsum = logsum[t],
-                     .dot_y = Dot(dy.Row(t), y.Row(t), s.head_dim)},
-                    dropout);
+// One key/value head of a sequence and the query heads that use it.
+class Backward {
+ public:
+  Backward(const AttentionBackwardArgs& args, int64_t task, Parts parts)
+      : args_(args),
+        s_(args.shape),
+        layout_(s_),
+        b_(task / s_.kv_heads),
+        kv_(task % s_.kv_heads),
+        dk_(args.dk, s_, b_, kv_),
+        dv_(args.dv, s_, b_, kv_),
+        packed_a_(parts.Take(kBlocks.packed_a_floats())),
+        packed_k_(parts.Take(layout_.packed_heads)),
+        packed_v_(parts.Take(layout_.packed_heads)),
+        key_rows_(parts.Take(layout_.packed_keys)),
+        scores_(parts.Take(layout_.scores())),
+        dp_(parts.Take(layout_.scores())),
+        q_block_(parts.Take(layout_.packed_block)),
+        dy_block_(parts.Take(layout_.packed_block)),
+        dropout_(args.dropout, s_, b_, parts.Take(layout_.words)) {}
+
+  void Run() {
+    const HeadRows k(args_.k, s_, b_, kv_), v(args_.v, s_, b_, kv_);
+    PackHeads(k, s_, packed_k_);
+    PackHeads(v, s_, packed_v_);
+    PackRows(k.data, k.stride, s_.seq, s_, key_rows_);
+    for (int64_t t = 0; t < s_.seq; ++t) {
+      std::fill_n(dk_.Row(t), s_.head_dim, 0.0f);
+      std::fill_n(dv_.Row(t), s_.head_dim, 0.0f);
+    }
+    const int64_t group = s_.heads / s_.kv_heads;
+    for (int64_t h = kv_ * group; h < (kv_ + 1) * group; ++h) {
+      for (int64_t q0 = 0; q0 < s_.seq; q0 += kQueryRows) {
+        const int64_t q1 = std::min(s_.seq, q0 + kQueryRows);
+        Gradients(h, q0, q1);
+        StoreQueries(h, q0, q1);
+        AddKeys(h, q0, q1);
       }
-      GemmRows({.a = {.data = dp, .stride = layout.scores_stride},
-                .packed_b = key_rows,
-                .packed_k = s.seq,
-                .packed_n = s.head_dim,
-                .k = q1,
-                .n = s.head_dim,
-                .c = dq.Row(q0),
-                .c_stride = dq.stride},
-               0, rows, packed_a);
-      PackRows(q.Row(q0), q.stride, rows, s, q_block);
-      PackRows(dy.Row(q0), dy.stride, rows, s, dy_block);
-      Gemm transposed = {.a = {.data = dp,
-                               .stride = layout.scores_stride,
-                               .order = Operand::kDepthOuter},
-                         .packed_b = q_block,
-                         .packed_k = rows,
-                         .packed_n = s.head_dim,
-                         .k = rows,
-                         .n = s.head_dim,
-                         .c = dk.data,
-                         .c_stride = dk.stride,
-                         .accumulate = true};
-      GemmRows(transposed, 0, q1, packed_a);
-      transposed.a.data = scores;
-      transposed.packed_b = dy_block;
-      transposed.c = dv.data;
-      transposed.c_stride = dv.stride;
-      GemmRows(transposed, 0, q1, packed_a);
     }
   }
+
+ private:
+  // Rows [q0, q1) of head h: scores_ become p f, dp_ ds.
+  void Gradients(int64_t h, int64_t q0, int64_t q1) {
+    const HeadRows q(args_.q, s_, b_, h), y(args_.y, s_, b_, h);
+    const HeadRows dy(args_.dy, s_, b_, h);
+    const float* logsum = args_.logsum.f32() + (b_ * s_.heads + h) * s_.seq;
+    Scores(q.Row(q0), q.stride, q1 - q0, q1, packed_k_, s_, layout_, scores_,
+           packed_a_);
+    Scores(dy.Row(q0), dy.stride, q1 - q0, q1, packed_v_, s_, layout_, dp_,
+           packed_a_);
+    for (int64_t t = q0; t < q1; ++t) {
+      dropout_.Start(h, t);
+      RowGradient({.scores = scores_ + (t - q0) * layout_.scores_stride,
+                   .dp = dp_ + (t - q0) * layout_.scores_stride,
+                   .n = t + 1,
+                   .end = q1,
+                   .scale = s_.scale,
+                   .logsum = logsum[t],
+                   .dot_y = Dot(dy.Row(t), y.Row(t), s_.head_dim)},
+                  dropout_);
+    }
+  }
+
+  // dQ = ds K of the rows.
+  void StoreQueries(int64_t h, int64_t q0, int64_t q1) {
+    const HeadRows dq(args_.dq, s_, b_, h);
+    GemmRows({.a = {.data = dp_, .stride = layout_.scores_stride},
+              .packed_b = key_rows_,
+              .packed_k = s_.seq,
+              .packed_n = s_.head_dim,
+              .k = q1,
+              .n = s_.head_dim,
+              .c = dq.Row(q0),
+              .c_stride = dq.stride},
+             0, q1 - q0, packed_a_);
+  }
+
+  // dK += ds^T Q and dV += (p f)^T dY of the rows.
+  void AddKeys(int64_t h, int64_t q0, int64_t q1) {
+    const HeadRows q(args_.q, s_, b_, h), dy(args_.dy, s_, b_, h);
+    const int64_t rows = q1 - q0;
+    PackRows(q.Row(q0), q.stride, rows, s_, q_block_);
+    PackRows(dy.Row(q0), dy.stride, rows, s_, dy_block_);
+    Gemm transposed = {.a = {.data = dp_,
+                             .stride = layout_.scores_stride,
+                             .order = Operand::kDepthOuter},
+                       .packed_b = q_block_,
+                       .packed_k = rows,
+                       .packed_n = s_.head_dim,
+                       .k = rows,
+                       .n = s_.head_dim,
+                       .c = dk_.data,
+                       .c_stride = dk_.stride,
+                       .accumulate = true};
+    GemmRows(transposed, 0, q1, packed_a_);
+    transposed.a.data = scores_;
+    transposed.packed_b = dy_block_;
+    transposed.c = dv_.data;
+    transposed.c_stride = dv_.stride;
+    GemmRows(transposed, 0, q1, packed_a_);
+  }
+
+  const AttentionBackwardArgs& args_;
+  const AttentionShape& s_;
+  const Layout layout_;
+  const int64_t b_, kv_;
+  const HeadRows dk_, dv_;
+  float* const packed_a_;
+  float* const packed_k_;
+  float* const packed_v_;
+  float* const key_rows_;
+  float* const scores_;
+  float* const dp_;
+  float* const q_block_;
+  float* const dy_block_;
+  RowDropout dropout_;
+};
+
+void BackwardTask(const AttentionBackwardArgs& args, int64_t task,
+                  float* scratch) {
+  Backward(args, task, Parts(scratch)).Run();
 }
 
 int64_t ForwardFloats(const AttentionShape& shape) {
@@ -348,14 +395,11 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::server::device::cpu {
 
 void FillAttentionKernels(Isa isa, Kernels& kernels) {
-  switch (isa) {
-    case Isa::kSse4:
-      return N_SSE4::FillAttention(kernels);
-    case Isa::kAvx2:
-      return N_AVX2::FillAttention(kernels);
-    case Isa::kAvx512:
-      return N_AVX3::FillAttention(kernels);
-  }
+  FillLevel(isa,
+            {.sse4 = N_SSE4::FillAttention,
+             .avx2 = N_AVX2::FillAttention,
+             .avx512 = N_AVX3::FillAttention},
+            kernels);
 }
 
 }  // namespace penstock::server::device::cpu

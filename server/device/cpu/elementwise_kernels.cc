@@ -150,14 +150,11 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::server::device::cpu {
 
 void FillElementwiseKernels(Isa isa, Kernels& kernels) {
-  switch (isa) {
-    case Isa::kSse4:
-      return N_SSE4::FillElementwise(kernels);
-    case Isa::kAvx2:
-      return N_AVX2::FillElementwise(kernels);
-    case Isa::kAvx512:
-      return N_AVX3::FillElementwise(kernels);
-  }
+  FillLevel(isa,
+            {.sse4 = N_SSE4::FillElementwise,
+             .avx2 = N_AVX2::FillElementwise,
+             .avx512 = N_AVX3::FillElementwise},
+            kernels);
 }
 
 }  // namespace penstock::server::device::cpu

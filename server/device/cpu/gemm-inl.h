@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "hwy/highway.h"
+#include "server/device/cpu/block_sizes.h"
 #include "server/device/cpu/kernels.h"
 
 #if HWY_TARGET <= HWY_SSE4  // Not the fallback that foreach_target wants.
@@ -46,9 +47,6 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = hn::MaxLanes(D());  // Exact on x86.
 constexpr int64_t kPanel = kNv * kLanes;       // Columns of a panel of B.
-HWY_INLINE int64_t RoundUp(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 template <typename F, int... I>
 HWY_INLINE void UnrollOver(const F& f, std::integer_sequence<int, I...>) {
@@ -211,7 +209,8 @@ HWY_INLINE void EdgeTile(Epilogue epilogue, int64_t kc, const float* a,
   }
 }
 
-// Rows [m0, m1) of C. `scratch` holds kMc rows of A, packed: PackedAFloats().
+// Rows [m0, m1) of C. `scratch`: kBlocks.packed_a_floats(), for kMc
+// rows of A, packed.
 HWY_INLINE void GemmRows(const Gemm& g, int64_t m0, int64_t m1,
                          float* scratch) {
   const int64_t padded = RoundUp(g.packed_n, kPanel);

@@ -72,14 +72,11 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::server::device::cpu {
 
 void FillGemmKernels(Isa isa, Kernels& kernels) {
-  switch (isa) {
-    case Isa::kSse4:
-      return N_SSE4::FillGemm(kernels);
-    case Isa::kAvx2:
-      return N_AVX2::FillGemm(kernels);
-    case Isa::kAvx512:
-      return N_AVX3::FillGemm(kernels);
-  }
+  FillLevel(isa,
+            {.sse4 = N_SSE4::FillGemm,
+             .avx2 = N_AVX2::FillGemm,
+             .avx512 = N_AVX3::FillGemm},
+            kernels);
 }
 
 }  // namespace penstock::server::device::cpu

@@ -2,6 +2,17 @@
 
 namespace penstock::server::device::cpu {
 
+void FillLevel(Isa isa, const LevelFills& fills, Kernels& kernels) {
+  switch (isa) {
+    case Isa::kSse4:
+      return fills.sse4(kernels);
+    case Isa::kAvx2:
+      return fills.avx2(kernels);
+    case Isa::kAvx512:
+      return fills.avx512(kernels);
+  }
+}
+
 Kernels KernelsFor(Isa isa) {
   Kernels kernels = {};
   FillGemmKernels(isa, kernels);

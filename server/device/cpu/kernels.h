@@ -97,6 +97,14 @@ struct Kernels {
 // REQUIRES: the machine has `isa`.
 Kernels KernelsFor(Isa isa);
 
+// One *_kernels.cc's functions, as compiled for each level.
+struct LevelFills {
+  void (*sse4)(Kernels&) = nullptr;
+  void (*avx2)(Kernels&) = nullptr;
+  void (*avx512)(Kernels&) = nullptr;
+};
+void FillLevel(Isa isa, const LevelFills& fills, Kernels& kernels);
+
 // Parts of KernelsFor.
 void FillGemmKernels(Isa isa, Kernels& kernels);
 void FillElementwiseKernels(Isa isa, Kernels& kernels);

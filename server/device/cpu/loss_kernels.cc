@@ -106,14 +106,11 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::server::device::cpu {
 
 void FillLossKernels(Isa isa, Kernels& kernels) {
-  switch (isa) {
-    case Isa::kSse4:
-      return N_SSE4::FillLoss(kernels);
-    case Isa::kAvx2:
-      return N_AVX2::FillLoss(kernels);
-    case Isa::kAvx512:
-      return N_AVX3::FillLoss(kernels);
-  }
+  FillLevel(isa,
+            {.sse4 = N_SSE4::FillLoss,
+             .avx2 = N_AVX2::FillLoss,
+             .avx512 = N_AVX3::FillLoss},
+            kernels);
 }
 
 }  // namespace penstock::server::device::cpu

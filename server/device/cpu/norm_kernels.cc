@@ -139,14 +139,11 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::server::device::cpu {
 
 void FillNormKernels(Isa isa, Kernels& kernels) {
-  switch (isa) {
-    case Isa::kSse4:
-      return N_SSE4::FillNorm(kernels);
-    case Isa::kAvx2:
-      return N_AVX2::FillNorm(kernels);
-    case Isa::kAvx512:
-      return N_AVX3::FillNorm(kernels);
-  }
+  FillLevel(isa,
+            {.sse4 = N_SSE4::FillNorm,
+             .avx2 = N_AVX2::FillNorm,
+             .avx512 = N_AVX3::FillNorm},
+            kernels);
 }
 
 }  // namespace penstock::server::device::cpu

@@ -103,14 +103,11 @@ HWY_AFTER_NAMESPACE();
 namespace penstock::server::device::cpu {
 
 void FillOptimizerKernels(Isa isa, Kernels& kernels) {
-  switch (isa) {
-    case Isa::kSse4:
-      return N_SSE4::FillOptimizer(kernels);
-    case Isa::kAvx2:
-      return N_AVX2::FillOptimizer(kernels);
-    case Isa::kAvx512:
-      return N_AVX3::FillOptimizer(kernels);
-  }
+  FillLevel(isa,
+            {.sse4 = N_SSE4::FillOptimizer,
+             .avx2 = N_AVX2::FillOptimizer,
+             .avx512 = N_AVX3::FillOptimizer},
+            kernels);
 }
 
 }  // namespace penstock::server::device::cpu
