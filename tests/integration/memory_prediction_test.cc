@@ -151,14 +151,15 @@ void Check(const MakeDevice& make_device, int threads, const NewJob& job) {
   }
   const Options options;
   for (int rank = 0; rank < request->ranks; ++rank) {
-    const auto assignment =
-        server::executor::DecodeAssignment(AssignmentFor({.spec = job.spec,
-                                                          .job_id = "job",
-                                                          .plan = *plan,
-                                                          .crew = crew,
-                                                          .epoch_secret = "s",
-                                                          .options = options},
-                                                         rank));
+    const auto assignment = server::executor::DecodeAssignment(
+        AssignmentFor({.spec = job.spec,
+                       .job_id = "job",
+                       .plan = *plan,
+                       .crew = crew,
+                       .epoch_secret = "s",
+                       .options = options,
+                       .command_deadline = absl::Minutes(1)},
+                      rank));
     ASSERT_TRUE(assignment.ok()) << assignment.status();
     const auto device = make_device();
     ASSERT_TRUE(device.ok()) << device.status();
