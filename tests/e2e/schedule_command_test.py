@@ -134,9 +134,9 @@ class ScheduleCommandTest(pc.PenstockCase):
         self.assertRegex(done.stderr, rf"eager\.csv: rank 0, position \d+ "
                          rf"\({place}\): deadlock with rendezvous sends; cycle:")
         self.assertRegex(done.stderr, "no free send buffer before message .* of "
-                         "activation 0 -> 1")
+                         "activation 0->1")
         self.assertRegex(done.stderr, "no free send buffer before message .* of "
-                         "gradient 1 -> 0")
+                         "gradient 1->0")
         # The grid, with the place in it.
         self.assertRegex(done.stderr, rf"(?m)^rank 0 .*>{place}<")
         self.assertRegex(done.stderr, r"(?m)^rank 1 +1F0  1B0  1F1  1B1")

@@ -117,12 +117,13 @@ class StageStartTest(pc.PenstockCase):
   def test_coordinator_of_another_protocol(self):
     script = self.binaries / "penstock-coordinator"
     script.unlink()
-    # Of the real one's flags it needs two.
+    # Of the real one's flags it needs two. The folder is the coordinator's.
     script.write_text(
         "#!/bin/sh\n"
         'while [ $# -gt 1 ]; do case "$1" in\n'
         '  --listen) address=$2;; --ready-fd) ready=$2;;\n'
         'esac; shift; done\n'
+        'socket=${address#unix:}; mkdir -m 700 "${socket%/*}"\n'
         f'exec {pc.BINARIES / "penstock_other_protocol"} "$address" "$ready"\n')
     script.chmod(0o755)
     done = self.run_and_fail(8)
