@@ -91,7 +91,7 @@ struct DataSpec {
   std::string train;                // file, folder or prefix; "" with `sources`
   std::vector<DataSource> sources;  // empty with `train`
   // `auto` is resolved by the file's name; a `.bin` that turns out to be
-  // llm.c's by its magic is refused by ApplyDataFacts.
+  // llm.c's by its magic is refused by the stages that read it.
   DataFormat format = DataFormat::kText;
   std::string field = "text";  // jsonl: the text field of a line
   DataOrder order = DataOrder::kShuffled;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -16,8 +17,11 @@ namespace {
 // More files than this are opened for each read, so that descriptors last.
 constexpr size_t kMaxKeptDescriptors = 64;
 
-// llm.c's token files start with this number (u32, little endian).
-constexpr uint32_t kLlmcMagic = 20240520;
+// llm.c's token files start with one of these numbers (u32, little endian),
+// its first form for ids of two bytes, the other for ids of four. Read as
+// nanoGPT's they would begin with the id 55432 or 55713, more than any
+// vocabulary of two-byte ids that is in use.
+constexpr uint32_t kLlmcMagics[] = {20240520, 20240801};
 
 absl::Status Refuse(absl::string_view path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
@@ -107,10 +111,14 @@ absl::Status CheckNotLlmc(const File& file) {
       0, absl::MakeSpan(reinterpret_cast<std::byte*>(head), sizeof(head))));
   const uint32_t magic =
       head[0] | head[1] << 8 | head[2] << 16 | uint32_t{head[3]} << 24;
-  if (magic != kLlmcMagic) return absl::OkStatus();
+  if (std::find(std::begin(kLlmcMagics), std::end(kLlmcMagics), magic) ==
+      std::end(kLlmcMagics)) {
+    return absl::OkStatus();
+  }
   return Refuse(file.path(),
-                "is a token file of llm.c (magic 20240520), not of nanoGPT; "
-                "this format cannot be read");
+                absl::StrCat("is a token file of llm.c (magic ", magic,
+                             "), not of nanoGPT: llm.c token files are not "
+                             "built yet"));
 }
 
 }  // namespace
@@ -163,7 +171,7 @@ absl::StatusOr<Input> OpenInput(absl::string_view path, Format format,
   }
   if (input.format == Format::kNanogpt) {
     const File& file = *input.files[0];
-    if (format == Format::kAuto) RETURN_IF_ERROR(CheckNotLlmc(file));
+    RETURN_IF_ERROR(CheckNotLlmc(file));
     if (file.bytes() % 2 != 0) {
       return Refuse(file.path(), absl::StrCat(file.bytes(),
                                               " bytes are no whole number of "

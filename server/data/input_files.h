@@ -40,12 +40,12 @@ struct Input {
 // their names' bytes: .txt for text, .jsonl for jsonl; others, hidden ones and
 // subfolders are left out. A folder's format is that of its files.
 //
-// kAuto: .jsonl is jsonl, .bin nanogpt (llm.c's magic number is refused, as
-// its format is another), anything else text.
+// kAuto: .jsonl is jsonl, .bin nanogpt, anything else text.
 //
 // InvalidArgument: a file that cannot be read (reason INPUT_NOT_VISIBLE), an
 // empty one, a folder without fitting files or with both kinds, a folder of
-// nanogpt files, an odd number of nanogpt bytes.
+// nanogpt files, an odd number of nanogpt bytes, a file of llm.c's (by its
+// magic number) as nanogpt.
 absl::StatusOr<Input> OpenInput(absl::string_view path, Format format,
                                 const PieceDone& piece_done);
 

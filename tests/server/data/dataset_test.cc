@@ -171,6 +171,19 @@ TEST_F(DatasetTest, ManyFilesNeedNoDescriptorEach) {
   EXPECT_EQ(ReadAll(*dataset, Part::kTraining), Windows(Bytes(all), 50));
 }
 
+// The coordinator resolves `auto` by the file's name, so that a stage is told
+// nanogpt for every .bin.
+TEST_F(DatasetTest, LlmcTokensAreNoNanogptTokensThoughTheFormatIsGiven) {
+  Dataset::Options options =
+      Options(dir_.Write("train.bin", std::string("\x88\xd8\x34\x01", 4) +
+                                          std::string(1020, '\1')),
+              7);
+  options.format = Format::kNanogpt;
+  EXPECT_THAT(Dataset::Open(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("is a token file of llm.c")));
+}
+
 TEST_F(DatasetTest, NanogptTokensAreLittleEndianU16) {
   std::vector<int32_t> tokens;
   std::string bytes;
@@ -354,7 +367,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "holds 4 tokens, too few for one sequence of 4 + 1"},
         BadData{"t.bin", "abc", "3 bytes are no whole number of 2-byte"},
         BadData{"t.bin", std::string("\x88\xd8\x34\x01\1\0\0\0", 8),
-                "is a token file of llm.c"},
+                "is a token file of llm.c (magic 20240520), not of nanoGPT: "
+                "llm.c token files are not built yet"},
+        BadData{"t.bin", std::string("\xa1\xd9\x34\x01\7\0\0\0", 8),
+                "is a token file of llm.c (magic 20240801)"},
         BadData{"t.jsonl", "", "is empty"},
         BadData{"t.jsonl", "\n \t\r\n", "holds no line but blank ones"},
         BadData{"t.jsonl", std::string(kLine3) + "{\"input_ids\":[1,2]}\n",
