@@ -93,7 +93,7 @@ class Device {
   virtual absl::string_view kind() const = 0;
 
   // What decides the bits: device kind, ISA level, numerics version, kernel
-  // table digest (docs/numerics.md), as "cpu-avx512-1-9f3a...".
+  // table digest (docs/numerics.md), as "cpu-avx512-2-9f3a...".
   virtual std::string numerics_id() const = 0;
 
   // Contents are undefined; in debug and sanitizer builds filled with NaN

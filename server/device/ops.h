@@ -238,7 +238,10 @@ struct AdamwArgs {
   Tensor gradient;
   Tensor weight, moment1, moment2;                 // Before.
   Tensor next_weight, next_moment1, next_moment2;  // After (=).
-  float beta1 = 0.9f, beta2 = 0.95f, epsilon = 1e-8f, weight_decay = 0;
+  // f64, so that 1 - beta is rounded once, as torch does: 1 - 0.999f is off by
+  // 1.3e-5 of its value.
+  double beta1 = 0.9, beta2 = 0.95;
+  float epsilon = 1e-8f, weight_decay = 0;
 };
 // SGD as torch with momentum and no dampening, decay decoupled:
 // w -= lr * wd * w; u = momentum u + g; w -= lr u. Without momentum u is

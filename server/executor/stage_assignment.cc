@@ -84,8 +84,8 @@ absl::StatusOr<model::OptimizerConfig> DecodeOptimizer(
     default:
       return Wrong("optimizer.kind ", from.kind(), " is not known");
   }
-  to.beta1 = static_cast<float>(from.beta1());
-  to.beta2 = static_cast<float>(from.beta2());
+  to.beta1 = from.beta1();
+  to.beta2 = from.beta2();
   to.epsilon = static_cast<float>(from.epsilon());
   to.momentum = static_cast<float>(from.momentum());
   to.weight_decay = static_cast<float>(from.weight_decay());

@@ -15,8 +15,8 @@ enum class OptimizerKind { kAdamw, kSgd };
 // StepScalars.
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdamw;
-  float beta1 = 0.9f;  // adamw
-  float beta2 = 0.95f;
+  double beta1 = 0.9;  // adamw
+  double beta2 = 0.95;
   float epsilon = 1e-8f;
   float momentum = 0;  // sgd; 0: no velocity is kept.
   float weight_decay = 0.1f;

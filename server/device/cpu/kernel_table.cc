@@ -6,7 +6,7 @@
 namespace penstock::server::device::cpu {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 // FNV-1a, 32 bits.
 uint32_t Digest(absl::string_view text) {

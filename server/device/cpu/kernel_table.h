@@ -33,7 +33,7 @@ inline constexpr KernelBlocks kAvx2Blocks = {
 inline constexpr KernelBlocks kAvx512Blocks = {
     .mr = 12, .nv = 2, .lanes = 16, .kc = 256, .mc = 264};
 
-// "cpu-avx512-1-9f3a12cd": device, level, version, digest of the table. The
+// "cpu-avx512-2-9f3a12cd": device, level, version, digest of the table. The
 // version grows whenever any op's bits change on any level; the golden hashes
 // in tests/server/device/golden_bits_test.cc notice.
 std::string NumericsId(Isa isa);

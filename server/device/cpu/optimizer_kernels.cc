@@ -29,8 +29,10 @@ void AdamwKernel(const AdamwArgs& args, int64_t first, int64_t last) {
   const V step = hn::Set(d, lr / scalars[kBiasCorrection1]);
   const V inverse2 = hn::Set(d, 1 / scalars[kBiasCorrection2]);
   const V epsilon = hn::Set(d, args.epsilon);
-  const V beta1 = hn::Set(d, args.beta1), rest1 = hn::Set(d, 1 - args.beta1);
-  const V beta2 = hn::Set(d, args.beta2), rest2 = hn::Set(d, 1 - args.beta2);
+  const V beta1 = hn::Set(d, static_cast<float>(args.beta1));
+  const V beta2 = hn::Set(d, static_cast<float>(args.beta2));
+  const V rest1 = hn::Set(d, static_cast<float>(1 - args.beta1));
+  const V rest2 = hn::Set(d, static_cast<float>(1 - args.beta2));
   const float* gradient = args.gradient.f32();
   const float* weight = args.weight.f32();
   const float* moment1 = args.moment1.f32();

@@ -9,11 +9,14 @@ void Adamw(const AdamwArgs& args) {
   const float* scalars = args.scalars.f32();
   const float scale = scalars[kGradScale], lr = scalars[kLearningRate];
   const float c1 = scalars[kBiasCorrection1], c2 = scalars[kBiasCorrection2];
+  const float beta1 = static_cast<float>(args.beta1);
+  const float beta2 = static_cast<float>(args.beta2);
+  const float rest1 = static_cast<float>(1 - args.beta1);
+  const float rest2 = static_cast<float>(1 - args.beta2);
   for (int64_t i = 0; i < args.gradient.elements(); ++i) {
     const float g = args.gradient.f32()[i] * scale;
-    const float m = args.beta1 * args.moment1.f32()[i] + (1 - args.beta1) * g;
-    const float v =
-        args.beta2 * args.moment2.f32()[i] + (1 - args.beta2) * g * g;
+    const float m = beta1 * args.moment1.f32()[i] + rest1 * g;
+    const float v = beta2 * args.moment2.f32()[i] + rest2 * g * g;
     float w = args.weight.f32()[i];
     w -= lr * args.weight_decay * w;
     w -= lr * (m / c1) / (std::sqrt(v / c2) + args.epsilon);

@@ -21,9 +21,8 @@ TEST_P(DeviceTest, AdamwIsTorchs) {
     std::vector<double> next_w(n), next_m(n), next_v(n);
     for (int64_t i = 0; i < n; ++i) {
       const double gradient = double{g[i]} * scalars[0], lr = scalars[1];
-      next_m[i] = double{0.9f} * m[i] + (1 - double{0.9f}) * gradient;
-      next_v[i] =
-          double{0.95f} * v[i] + (1 - double{0.95f}) * gradient * gradient;
+      next_m[i] = 0.9 * m[i] + (1 - 0.9) * gradient;
+      next_v[i] = 0.95 * v[i] + (1 - 0.95) * gradient * gradient;
       next_w[i] = w[i] - lr * double{0.1f} * w[i];
       next_w[i] -= lr * (next_m[i] / scalars[2]) /
                    (std::sqrt(next_v[i] / scalars[3]) + double{1e-8f});
@@ -48,8 +47,8 @@ TEST_P(DeviceTest, AdamwIsTorchs) {
                                        .next_weight = ow,
                                        .next_moment1 = om,
                                        .next_moment2 = ov,
-                                       .beta1 = 0.9f,
-                                       .beta2 = 0.95f,
+                                       .beta1 = 0.9,
+                                       .beta2 = 0.95,
                                        .epsilon = 1e-8f,
                                        .weight_decay = 0.1f});
             return {{"weight", h.Read(ow)},
@@ -58,6 +57,38 @@ TEST_P(DeviceTest, AdamwIsTorchs) {
           },
           {{"weight", next_w}, {"moment1", next_m}, {"moment2", next_v}}, 5e-7);
     }
+  }
+}
+
+// From f32, 1 - 0.999 would be off by 1.3e-5 of its value, and a beta that
+// rounds to 1 would leave nothing.
+TEST_P(DeviceTest, AdamwTakesOneMinusBetaInF64) {
+  const auto g = Random(129, 1);
+  for (const double beta : {0.999, 0.99999999}) {
+    std::vector<double> next_m(g.size()), next_v(g.size());
+    for (size_t i = 0; i < g.size(); ++i) {
+      next_m[i] = (1 - beta) * g[i];
+      next_v[i] = (1 - beta) * g[i] * g[i];
+    }
+    CheckOp(
+        [&](Harness& h) -> Outputs {
+          const Shape shape({static_cast<int64_t>(g.size())});
+          const std::vector<float> zeros(g.size(), 0);
+          const Tensor om = h.Out(shape), ov = h.Out(shape);
+          h.ops().Adamw(h.stream(),
+                        {.scalars = h.In(Shape({4}), {1, 1e-2f, 1, 1}),
+                         .gradient = h.In(shape, g),
+                         .weight = h.In(shape, zeros),
+                         .moment1 = h.In(shape, zeros),
+                         .moment2 = h.In(shape, zeros),
+                         .next_weight = h.Out(shape),
+                         .next_moment1 = om,
+                         .next_moment2 = ov,
+                         .beta1 = beta,
+                         .beta2 = beta});
+          return {{"moment1", h.Read(om)}, {"moment2", h.Read(ov)}};
+        },
+        {{"moment1", next_m}, {"moment2", next_v}}, 5e-7);
   }
 }
 
