@@ -98,7 +98,8 @@ bool ParentEnded(const Flags& flags) {
 }
 
 // Stops the coordinator and, where its `penstock run` has died, what is left of
-// the stages; returns the exit code. A second signal ends the process at once.
+// the stages; returns the exit code. Without a parent, a second signal ends the
+// process at once.
 int End(std::unique_ptr<penstock::coordinator::Coordinator> coordinator,
         const Flags& flags, const penstock::common::rpc::Address& address) {
   namespace process = penstock::common::process;
@@ -133,8 +134,9 @@ int End(std::unique_ptr<penstock::coordinator::Coordinator> coordinator,
     const auto signal =
         process::WaitForSignal(alone ? absl::InfiniteDuration() : kOrphanPoll);
     if (signal != SIGTERM && signal != SIGINT) continue;
-    // One of two may be the kernel's word that the parent has ended.
-    if (!orphans.has_value() && ParentEnded(flags)) continue;
+    // The kernel sends one for each thread of a dying parent, before getppid()
+    // tells that it is gone.
+    if (flags.die_with_parent != 0) continue;
     remove_sockets();
     _exit(128 + *signal);
   }
