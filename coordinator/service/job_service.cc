@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/refused_stream.h"
 #include "common/status/status_macros.h"
 #include "common/sync/happens_before.h"
 #include "common/sync/mutex.h"
@@ -39,18 +40,16 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
                            public JobWatcher {
  public:
   static std::shared_ptr<WatchReactor> Create(
-      JobFeed& feed, common::rpc::ReactorRegistry& reactors) {
-    auto reactor = std::make_shared<WatchReactor>(feed, reactors);
+      JobFeed& feed, common::rpc::Admission::Ticket ticket,
+      common::rpc::ReactorRegistry& reactors) {
+    auto reactor =
+        std::make_shared<WatchReactor>(feed, std::move(ticket), reactors);
     reactor->self_ = reactor;
     return reactor;
   }
-  WatchReactor(JobFeed& feed, common::rpc::ReactorRegistry& reactors)
-      : feed_(feed), reactors_(reactors) {
-    tag_.Release();
-  }
-
-  void Hold(common::rpc::Admission::Ticket ticket) {
-    ticket_ = std::move(ticket);
+  WatchReactor(JobFeed& feed, common::rpc::Admission::Ticket ticket,
+               common::rpc::ReactorRegistry& reactors)
+      : feed_(feed), reactors_(reactors), ticket_(std::move(ticket)) {
     tag_.Release();
   }
 
@@ -140,7 +139,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
   common::sync::HappensBefore tag_;
   v1::JobEvent outgoing_;  // gRPC's while writing.
   std::shared_ptr<WatchReactor> self_;
-  common::rpc::Admission::Ticket ticket_;  // Set before anything else.
+  common::rpc::Admission::Ticket ticket_;
 
   common::sync::Mutex mutex_;
   std::deque<v1::JobEvent> queue_ ABSL_GUARDED_BY(mutex_);
@@ -240,14 +239,14 @@ class GrpcJobServer final : public JobServer,
   grpc::ServerWriteReactor<v1::JobEvent>* WatchJob(
       grpc::CallbackServerContext*,
       const v1::WatchJobRequest* request) override {
-    const auto watcher = WatchReactor::Create(feed_, reactors_);
     absl::StatusOr<common::rpc::Admission::Ticket> ticket =
         admissions_.watches.Enter();
     if (!ticket.ok()) {
-      watcher->Close(ticket.status());
-      return watcher.get();
+      return new common::rpc::RefusedStream<
+          grpc::ServerWriteReactor<v1::JobEvent>>(ticket.status());
     }
-    watcher->Hold(*std::move(ticket));
+    const auto watcher =
+        WatchReactor::Create(feed_, *std::move(ticket), reactors_);
     if (!reactors_.Add(watcher.get())) {
       watcher->Close(
           absl::UnavailableError("the coordinator is shutting down"));

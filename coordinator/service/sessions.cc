@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/refused_stream.h"
 #include "common/status/status_macros.h"
 #include "common/sync/happens_before.h"
 #include "common/sync/mutex.h"
@@ -22,20 +23,19 @@ using dispatch::SessionId;
 
 class GrpcSessions;
 
+using Stream =
+    grpc::ServerBidiReactor<v1::StageMessage, v1::CoordinatorMessage>;
+
 // One stage's stream: reads go to the core one at a time, writes are queued.
 // Deletes itself in OnDone.
-class SessionReactor final
-    : public grpc::ServerBidiReactor<v1::StageMessage, v1::CoordinatorMessage>,
-      public common::rpc::ClosableReactor {
+class SessionReactor final : public Stream,
+                             public common::rpc::ClosableReactor {
  public:
-  SessionReactor(GrpcSessions& sessions, SessionId id)
-      : sessions_(sessions), id_(id) {
+  SessionReactor(GrpcSessions& sessions, SessionId id,
+                 common::rpc::Admission::Ticket ticket)
+      : sessions_(sessions), id_(id), ticket_(std::move(ticket)) {
     reads_.Release();
     writes_.Release();
-  }
-
-  void Hold(common::rpc::Admission::Ticket ticket) {
-    ticket_ = std::move(ticket);
   }
 
   // Once the session is in the table of sessions.
@@ -95,7 +95,7 @@ class SessionReactor final
   // Constant after construction.
   GrpcSessions& sessions_;
   const SessionId id_;
-  common::rpc::Admission::Ticket ticket_;  // Set before Begin().
+  const common::rpc::Admission::Ticket ticket_;
   // Own synchronisation.
   common::sync::HappensBefore reads_, writes_;
   // gRPC's while an operation is under way; the read chain's.
@@ -156,21 +156,18 @@ class GrpcSessions final : public Sessions,
         });
   }
 
-  grpc::ServerBidiReactor<v1::StageMessage, v1::CoordinatorMessage>*
-  StageSession(grpc::CallbackServerContext*) override {
+  Stream* StageSession(grpc::CallbackServerContext*) override {
     absl::StatusOr<common::rpc::Admission::Ticket> ticket =
         admissions_.sessions.Enter();
+    if (!ticket.ok()) {
+      return new common::rpc::RefusedStream<Stream>(ticket.status());
+    }
     SessionReactor* reactor = nullptr;
     {
       MutexLock lock(&mutex_);
-      reactor = new SessionReactor(*this, next_id_++);
+      reactor = new SessionReactor(*this, next_id_++, *std::move(ticket));
       open_[reactor->id()] = reactor;
     }
-    if (!ticket.ok()) {
-      reactor->Close(ticket.status());
-      return reactor;
-    }
-    reactor->Hold(*std::move(ticket));
     if (reactors_.Add(reactor)) {
       reactor->Begin();
     } else {

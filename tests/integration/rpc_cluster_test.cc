@@ -293,13 +293,6 @@ TEST_F(RpcClusterTest, ASessionThatDoesNotBeginWithHelloIsEndedWithAStatus) {
 }
 
 TEST_F(RpcClusterTest, OneWatchTooManyIsAnswered) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  // gRPC binds a reactor that has finished already in code whose locks are in
-  // its uninstrumented library: the report is about its PreBindBacklog.
-  GTEST_SKIP() << "TSan does not see gRPC's locks around PreBindBacklog";
-#endif
-#endif
   // More than gRPC's usual limit of streams a connection, beyond which calls
   // wait silently.
   constexpr int kWatches = 300;
@@ -347,13 +340,6 @@ TEST_F(RpcClusterTest, OneWatchTooManyIsAnswered) {
 }
 
 TEST_F(RpcClusterTest, OneSessionTooManyIsAnswered) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  // gRPC binds a reactor that has finished already in code whose locks are in
-  // its uninstrumented library: the report is about its PreBindBacklog.
-  GTEST_SKIP() << "TSan does not see gRPC's locks around PreBindBacklog";
-#endif
-#endif
   StartCoordinator({.sessions = 0});
   const grpc::Status status = EndOfSession(Socket("coordinator"), "");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -361,13 +347,6 @@ TEST_F(RpcClusterTest, OneSessionTooManyIsAnswered) {
 }
 
 TEST_F(RpcClusterTest, OneCallTooManyIsAnswered) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  // gRPC binds a reactor that has finished already in code whose locks are in
-  // its uninstrumented library: the report is about its PreBindBacklog.
-  GTEST_SKIP() << "TSan does not see gRPC's locks around PreBindBacklog";
-#endif
-#endif
   StartCoordinator({.calls = 0});
   const absl::Status status = client_->ListStages().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
