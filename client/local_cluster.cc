@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/child_log.h"
@@ -57,16 +58,6 @@ std::string UnusedName() {
   return name;
 }
 
-// Owns an open descriptor.
-struct Descriptor {
-  explicit Descriptor(int opened) : fd(opened) {}
-  ~Descriptor() { close(fd); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  const int fd;
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
@@ -84,12 +75,14 @@ absl::Status LocalCluster::StartCoordinator(absl::Duration limit) {
   ASSIGN_OR_RETURN(coordinator_log_, NamelessFile());
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) return Errno("cannot make a pipe");
-  const Descriptor ready{pipe_ends[0]};
+  const int ready = pipe_ends[0];
+  const absl::Cleanup closing_ready = [ready] { close(ready); };
   ASSIGN_OR_RETURN(const common::rpc::Address address,
                    common::rpc::ParseAddress(SocketOf(kCoordinator)));
   {
     // The child alone has this end: the pipe ends with it.
-    const Descriptor told{pipe_ends[1]};
+    const int told = pipe_ends[1];
+    const absl::Cleanup closing_told = [told] { close(told); };
     RETURN_IF_ERROR(
         Launch(kCoordinator,
                {.program = "penstock-coordinator",
@@ -97,9 +90,9 @@ absl::Status LocalCluster::StartCoordinator(absl::Duration limit) {
                               address.ToString(), "--ready-fd",
                               absl::StrCat(kPassedDescriptor)},
                 .log_fd = coordinator_log_,
-                .passed_fd = told.fd}));
+                .passed_fd = told}));
   }
-  RETURN_IF_ERROR(AwaitCoordinator(ready.fd, deadline));
+  RETURN_IF_ERROR(AwaitCoordinator(ready, deadline));
   // Not before: a channel that found no socket waits before it looks again.
   client_ = CoordinatorClient::Connect({.address = address});
   return client_->AwaitServing(deadline - options_.clock->Monotonic());

@@ -12,17 +12,11 @@
 #include <string>
 #include <system_error>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
 namespace penstock::common::rpc {
 namespace {
-
-struct Closer {
-  int fd;
-  ~Closer() {
-    if (fd >= 0) close(fd);
-  }
-};
 
 absl::Status ListenError(const Address& address, int error) {
   const std::string message =
@@ -41,12 +35,13 @@ sockaddr_un UnixName(const Address& address) {
 
 // 0, or the error of the call that failed.
 int BindAndListen(int family, const sockaddr* name, socklen_t length) {
-  const Closer socket{::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  if (socket.fd < 0) return errno;
+  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  const absl::Cleanup closing = [fd] { close(fd); };
   const int reuse = 1;  // As gRPC: not refused for connections that have ended.
-  setsockopt(socket.fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
-  if (bind(socket.fd, name, length) != 0) return errno;
-  return listen(socket.fd, 1) == 0 ? 0 : errno;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
+  if (bind(fd, name, length) != 0) return errno;
+  return listen(fd, 1) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -60,11 +55,11 @@ absl::Status CheckUnixSocketFree(const Address& address) {
         absl::StrCat(address.ToString(), ": the file exists and is no socket"));
   }
   const sockaddr_un name = UnixName(address);
-  const Closer socket{
-      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-  if (socket.fd < 0) return ListenError(address, errno);
-  if (connect(socket.fd, reinterpret_cast<const sockaddr*>(&name),
-              sizeof(name)) != 0 &&
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return ListenError(address, errno);
+  const absl::Cleanup closing = [fd] { close(fd); };
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) !=
+          0 &&
       errno == ECONNREFUSED) {
     return absl::OkStatus();
   }
