@@ -113,15 +113,13 @@ void Accounting::TakeTimings(const CommittedStep& step, double seconds,
     metrics.set_bubble_rate(1 - Seconds(LargestBusy(step.reports)) / seconds);
     Keep(bubble_rates_, metrics.bubble_rate(), kKeptSamples);
   }
-  TracedStep traced{.step = step.result.step,
-                    .starts = AlignStarts(step.reports)};
   for (const TimedReport& timed : step.reports) {
     for (const v1::OpTiming& timing : timed.report.timings()) {
       Keep(op_seconds_[{timing.op(), timing.stage()}],
            Seconds(timing.end_ns() - timing.start_ns()), kKeptOpSamples);
     }
-    traced.reports.push_back(timed.report);
   }
+  TracedStep traced{.step = step.result.step, .reports = step.reports};
   if (first_traced_.size() < kFirstTraced) {
     first_traced_.push_back(std::move(traced));
     return;

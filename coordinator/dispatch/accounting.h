@@ -31,12 +31,10 @@ struct CommittedStep {
   std::optional<double> validation_loss;
 };
 
-// Ops of one step as they ran, for trace.json, on the coordinator's clock
-// (step_alignment.h).
+// Ops of one step as they ran, for trace.json.
 struct TracedStep {
   int64_t step = 0;
-  std::vector<v1::StepReport> reports;              // By rank.
-  std::vector<common::time::MonotonicTime> starts;  // By rank.
+  std::vector<TimedReport> reports;  // By rank.
 };
 
 struct RankTotals {

@@ -188,10 +188,11 @@ std::string ChromeTrace(const Crew& crew, const std::vector<TracedStep>& steps,
                       {"args", {{"name", crew.names[rank]}}}});
   }
   for (const TracedStep& step : steps) {
+    const std::vector<common::time::MonotonicTime> starts =
+        AlignStarts(step.reports);
     for (size_t rank = 0; rank < step.reports.size(); ++rank) {
-      const double start =
-          absl::ToDoubleMicroseconds(step.starts[rank] - origin);
-      for (const v1::OpTiming& timing : step.reports[rank].timings()) {
+      const double start = absl::ToDoubleMicroseconds(starts[rank] - origin);
+      for (const v1::OpTiming& timing : step.reports[rank].report.timings()) {
         const char* letter = timing.op() == v1::OP_FORWARD          ? "F"
                              : timing.op() == v1::OP_BACKWARD       ? "B"
                              : timing.op() == v1::OP_BACKWARD_INPUT ? "I"
