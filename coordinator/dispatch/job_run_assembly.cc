@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/log/log.h"
+#include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/deadlines.h"
@@ -224,12 +225,10 @@ void JobRun::KeepWaiting(const RunContext& context) {
       DescribeWanted(job_.spec, context.registry, context.links));
   const auto end = since_ + context.options.queue_deadline;
   if (context.now.monotonic >= end) {
-    v1::Cause cause;
-    cause.set_code(static_cast<int>(absl::StatusCode::kDeadlineExceeded));
-    cause.set_reason("NO_STAGES");
-    cause.set_message(text);
     log_.OpenFolder(context.actions);
-    Fail(Job::STATE_REASON_NO_STAGES, cause, context);
+    FailWith(common::status::WithReason(absl::DeadlineExceededError(text),
+                                        "NO_STAGES"),
+             context);
     return;
   }
   log_.Occur({.kind = "WAITING_FOR_STAGES", .message = text}, context.now,
@@ -332,32 +331,35 @@ void JobRun::Tick(const RunContext& context) {
   };
   const std::string waited =
       absl::FormatDuration(context.now.monotonic - since_);
-  v1::Cause cause;
-  cause.set_code(static_cast<int>(absl::StatusCode::kDeadlineExceeded));
+  const auto overdue = [&](Job::StateReason reason, const std::string& text) {
+    Fail(reason, common::rpc::ToCause(absl::DeadlineExceededError(text), ""),
+         context);
+  };
   switch (phase_) {
     case Phase::kQueued:
       KeepWaiting(context);
       break;
     case Phase::kChecking:
-      cause.set_message(absl::StrCat(
-          "the inputs (", job_.spec.data.train,
-          job_.spec.model.from.empty() ? "" : " and " + job_.spec.model.from,
-          ") were neither seen nor read on for ",
-          absl::FormatDuration(context.options.check_inputs_deadline), " by ",
-          missing(checked_)));
-      Fail(Job::STATE_REASON_INPUT_NOT_VISIBLE, cause, context);
+      overdue(Job::STATE_REASON_INPUT_NOT_VISIBLE,
+              absl::StrCat(
+                  "the inputs (", job_.spec.data.train,
+                  job_.spec.model.from.empty() ? ""
+                                               : " and " + job_.spec.model.from,
+                  ") were neither seen nor read on for ",
+                  absl::FormatDuration(context.options.check_inputs_deadline),
+                  " by ", missing(checked_)));
       break;
     case Phase::kAssembling:
-      cause.set_message(
+      overdue(
+          Job::STATE_REASON_TRANSPORT_TIMEOUT,
           absl::StrCat("not ready after ", waited, ", the last ",
                        absl::FormatDuration(context.now.monotonic - moved_),
                        " without a stage that got ready: ", missing(ready_)));
-      Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, cause, context);
       break;
     case Phase::kEnding:
-      cause.set_message(absl::StrCat("the trained model was not written after ",
-                                     waited, " by ", missing(ends_)));
-      Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT, cause, context);
+      overdue(Job::STATE_REASON_TRANSPORT_TIMEOUT,
+              absl::StrCat("the trained model was not written after ", waited,
+                           " by ", missing(ends_)));
       break;
     case Phase::kStopping: {
       std::vector<std::string> holding;

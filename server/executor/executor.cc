@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
 #include "server/device/compute_thread.h"
@@ -279,11 +280,8 @@ void Executor::Fail(const absl::Status& failure, absl::string_view reason,
     message.set_step(applied_step_ + 1);
   }
   message.set_epoch(options_.epoch);
-  v1::Cause& cause = *message.mutable_cause();
-  cause.set_code(static_cast<int>(failure.code()));
-  cause.set_message(std::string(failure.message()));
-  cause.set_reason(std::string(reason));
-  cause.set_stage_name(options_.stage_name);
+  *message.mutable_cause() = common::rpc::ToCause(
+      common::status::WithReason(failure, reason), options_.stage_name);
   if (edge.has_value()) *message.mutable_edge() = EncodeEdge(*edge);
   deps_.listener->OnFailure(message);
 }
