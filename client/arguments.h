@@ -10,8 +10,8 @@
 
 namespace penstock::client {
 
-// Whether `text` is well-formed UTF-8 (RFC 3629), as all text of a message is.
-bool IsUtf8(absl::string_view text);
+// InvalidArgument, "`what` "text" is not UTF-8": it cannot be in a message.
+absl::Status CheckUtf8(absl::string_view what, absl::string_view text);
 
 // `arguments` are those after the program's name. InvalidArgument: one is not
 // UTF-8 (the flag that it belongs to is named), or the verb is one of later

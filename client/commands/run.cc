@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/arguments.h"
@@ -127,10 +126,7 @@ class Run {
                                  .parent_path()
                                  .string();
     for (const std::string& path : {environment_.working_directory, base}) {
-      if (IsUtf8(path)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("the working directory \"", absl::CHexEscape(path),
-                       "\" is not UTF-8; Penstock's paths and names are"));
+      RETURN_IF_ERROR(CheckUtf8("the working directory", path));
     }
     request_.set_base_directory(base);
     return absl::OkStatus();

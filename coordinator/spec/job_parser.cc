@@ -2,11 +2,11 @@
 
 #include <optional>
 
+#include "common/text/utf8.h"
 #include "coordinator/spec/not_built_yet.h"
 #include "coordinator/spec/overrides.h"
 #include "coordinator/spec/rules.h"
 #include "coordinator/spec/schema.h"
-#include "coordinator/spec/utf8.h"
 #include "coordinator/spec/yaml_tree.h"
 
 namespace penstock::coordinator::spec {
@@ -15,9 +15,10 @@ ParsedJob ParseJob(absl::string_view bytes, absl::string_view file,
                    const ParseOptions& options) {
   ParsedJob job;
   // A file's name may hold any byte; a message may not.
-  job.positions = PositionMap(FindNotText(file) == absl::string_view::npos
-                                  ? std::string(file)
-                                  : Quoted(file));
+  job.positions =
+      PositionMap(common::text::FindNotText(file) == absl::string_view::npos
+                      ? std::string(file)
+                      : Quoted(file));
   std::optional<YamlNode> root =
       ParseYaml(bytes, job.positions, job.violations);
   if (!root.has_value()) return job;

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/text/utf8.h"
 #include "coordinator/spec/limits.h"
-#include "coordinator/spec/utf8.h"
 
 namespace penstock::coordinator::spec {
 namespace {
@@ -53,7 +53,7 @@ std::optional<Json> ParseJson(absl::string_view bytes,
                                   " (1 MiB) are allowed"));
     return std::nullopt;
   }
-  const size_t bad = FindNotText(bytes);
+  const size_t bad = common::text::FindNotText(bytes);
   if (bad != absl::string_view::npos) {
     errors.push_back(
         absl::StrCat(PlaceOf(bytes, bad), ": the file is not UTF-8 text"));

@@ -4,10 +4,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "common/text/utf8.h"
 #include "coordinator/spec/scalars.h"
-#include "coordinator/spec/utf8.h"
 
 namespace penstock::coordinator::spec {
+
+using common::text::FindNotText;
+
 namespace {
 
 bool IsPlain(const YamlNode& node) {

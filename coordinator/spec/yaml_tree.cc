@@ -12,8 +12,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/text/utf8.h"
 #include "coordinator/spec/limits.h"
-#include "coordinator/spec/utf8.h"
 
 namespace penstock::coordinator::spec {
 namespace {
@@ -234,7 +234,8 @@ std::string Quoted(absl::string_view text) {
   // Never cut inside a UTF-8 sequence: messages travel as proto strings.
   while (end < text.size() && end > 0 && (text[end] & 0xc0) == 0x80) --end;
   const absl::string_view shown = text.substr(0, end);
-  const bool is_text = FindNotText(shown) == absl::string_view::npos;
+  const bool is_text =
+      common::text::FindNotText(shown) == absl::string_view::npos;
   return absl::StrCat(
       "\"", is_text ? absl::Utf8SafeCEscape(shown) : absl::CEscape(shown),
       end < text.size() ? "...\"" : "\"");
@@ -273,7 +274,7 @@ std::optional<YamlNode> ParseYaml(absl::string_view bytes,
                           kMaxJobFileBytes, " (1 MiB) are allowed")});
     return std::nullopt;
   }
-  const size_t bad = FindNotText(bytes);
+  const size_t bad = common::text::FindNotText(bytes);
   if (bad != absl::string_view::npos) {
     PlaceRoot(bytes, bad, positions);
     violations.push_back({"",

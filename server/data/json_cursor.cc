@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
+#include "common/text/utf8.h"
 #include "server/data/quote.h"
 
 namespace penstock::server::data {
@@ -25,25 +26,6 @@ void AppendUtf8(uint32_t code, std::string* out) {
     *out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
     *out += static_cast<char>(0x80 | (code & 0x3f));
   }
-}
-
-// What the second byte of a UTF-8 sequence may be, by the first: rules out
-// overlong forms, surrogates and code points beyond U+10FFFF. length 0: no
-// sequence starts with this byte.
-struct Utf8Lead {
-  int length;
-  uint8_t second_low;
-  uint8_t second_high;
-};
-Utf8Lead LeadOf(uint8_t byte) {
-  if (byte >= 0xc2 && byte <= 0xdf) return {2, 0x80, 0xbf};
-  if (byte == 0xe0) return {3, 0xa0, 0xbf};
-  if (byte == 0xed) return {3, 0x80, 0x9f};
-  if (byte >= 0xe1 && byte <= 0xef) return {3, 0x80, 0xbf};
-  if (byte == 0xf0) return {4, 0x90, 0xbf};
-  if (byte >= 0xf1 && byte <= 0xf3) return {4, 0x80, 0xbf};
-  if (byte == 0xf4) return {4, 0x80, 0x8f};
-  return {0, 0, 0};
 }
 
 }  // namespace
@@ -140,17 +122,10 @@ absl::StatusOr<uint32_t> JsonCursor::TakeHex4() {
 }
 
 absl::Status JsonCursor::TakeUtf8(std::string* out) {
-  const Utf8Lead lead = LeadOf(static_cast<uint8_t>(text_[at_]));
-  if (lead.length == 0 || text_.size() - at_ < static_cast<size_t>(lead.length))
-    return Error("not UTF-8");
-  for (int i = 1; i < lead.length; ++i) {
-    const uint8_t byte = static_cast<uint8_t>(text_[at_ + i]);
-    const uint8_t low = i == 1 ? lead.second_low : 0x80;
-    const uint8_t high = i == 1 ? lead.second_high : 0xbf;
-    if (byte < low || byte > high) return Error("not UTF-8");
-  }
-  if (out != nullptr) out->append(text_.data() + at_, lead.length);
-  at_ += lead.length;
+  const size_t length = common::text::Utf8SequenceBytes(text_.substr(at_));
+  if (length == 0) return Error("not UTF-8");
+  if (out != nullptr) out->append(text_.data() + at_, length);
+  at_ += length;
   return absl::OkStatus();
 }
 

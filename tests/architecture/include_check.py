@@ -15,6 +15,7 @@ ALLOWED = {
     "common/log": [],
     "common/sync": [],
     "common/ids": ["common/status", "common/log"],
+    "common/text": [],
     "common/time": ["common/sync"],
     "common/digest": ["common/status", "common/log"],
     "common/process": ["common/log"],

@@ -15,19 +15,6 @@ using ::testing::StartsWith;
 
 constexpr auto kRefused = absl::StatusCode::kInvalidArgument;
 
-TEST(ArgumentsTest, Utf8IsWhatRfc3629Says) {
-  for (const char* good : {"", "plain", "h\u00e4\u20ac", "\U0001F600",
-                           "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"}) {
-    EXPECT_TRUE(IsUtf8(good)) << good;
-  }
-  // Not a lead byte, cut off, overlong, a surrogate, beyond the last.
-  for (const char* bad : {"\xff", "\x80", "a\xc3", "\xe2\x82", "\xc0\xaf",
-                          "\xe0\x80\xaf", "\xf0\x80\x80\xaf", "\xed\xa0\x80",
-                          "\xf4\x90\x80\x80", "\xf5\x80\x80\x80"}) {
-    EXPECT_FALSE(IsUtf8(bad)) << bad;
-  }
-}
-
 TEST(ArgumentsTest, TheFlagOfWhatIsNotUtf8IsNamed) {
   EXPECT_THAT(CheckArguments({"run", "job.yaml", "--run-dir", "out/\xc3\xa4"}),
               IsOk());

@@ -4,10 +4,10 @@
 
 #include "absl/strings/string_view.h"
 #include "common/log/log.h"
+#include "common/text/utf8.h"
 #include "coordinator/spec/hf_config.h"
-#include "coordinator/spec/utf8.h"
 
-using penstock::coordinator::spec::FindNotText;
+using penstock::common::text::FindNotText;
 using penstock::coordinator::spec::HfConfig;
 using penstock::coordinator::spec::ReadHfConfig;
 

@@ -8,11 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "common/log/log.h"
+#include "common/text/utf8.h"
 #include "coordinator/spec/job_parser.h"
 #include "coordinator/spec/resolved_yaml.h"
-#include "coordinator/spec/utf8.h"
 
-using penstock::coordinator::spec::FindNotText;
+using penstock::common::text::FindNotText;
 using penstock::coordinator::spec::ParsedJob;
 using penstock::coordinator::spec::ParseJob;
 using penstock::coordinator::spec::ParseOptions;

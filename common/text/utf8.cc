@@ -1,14 +1,14 @@
-#include "coordinator/spec/utf8.h"
+#include "common/text/utf8.h"
 
 #include <cstdint>
 
-namespace penstock::coordinator::spec {
+namespace penstock::common::text {
 namespace {
 
 struct Form {
   uint8_t first_min, first_max;    // of the first byte
   uint8_t second_min, second_max;  // of the second, where there is one
-  int length;
+  size_t length;
 };
 
 // Unicode, table 3-7: well-formed UTF-8 (no overlong form, no surrogate).
@@ -20,9 +20,10 @@ constexpr Form kForms[] = {
     {0xf4, 0xf4, 0x80, 0x8f, 4},
 };
 
-// Bytes of the sequence at the front of `bytes`; 0: none is well-formed.
-int SequenceLength(absl::string_view bytes) {
-  const auto at = [&](int i) { return static_cast<uint8_t>(bytes[i]); };
+}  // namespace
+
+size_t Utf8SequenceBytes(absl::string_view bytes) {
+  const auto at = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   for (const Form& form : kForms) {
     if (at(0) < form.first_min || at(0) > form.first_max) continue;
     if (bytes.size() < form.length) return 0;
@@ -30,7 +31,7 @@ int SequenceLength(absl::string_view bytes) {
         (at(1) < form.second_min || at(1) > form.second_max)) {
       return 0;
     }
-    for (int i = 2; i < form.length; ++i) {
+    for (size_t i = 2; i < form.length; ++i) {
       if (at(i) < 0x80 || at(i) > 0xbf) return 0;
     }
     return form.length;
@@ -38,7 +39,14 @@ int SequenceLength(absl::string_view bytes) {
   return 0;
 }
 
-}  // namespace
+bool IsUtf8(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t length = Utf8SequenceBytes(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
 
 size_t FindNotText(absl::string_view bytes) {
   size_t i = 0;
@@ -47,11 +55,11 @@ size_t FindNotText(absl::string_view bytes) {
     const bool control =
         (c >= 0 && c < 0x20 && c != '\t' && c != '\n' && c != '\r') ||
         c == 0x7f;
-    const int length = control ? 0 : SequenceLength(bytes.substr(i));
+    const size_t length = control ? 0 : Utf8SequenceBytes(bytes.substr(i));
     if (length == 0) return i;
     i += length;
   }
   return absl::string_view::npos;
 }
 
-}  // namespace penstock::coordinator::spec
+}  // namespace penstock::common::text

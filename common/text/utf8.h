@@ -1,0 +1,26 @@
+// UTF-8 (RFC 3629), the form of all text that travels in messages and files.
+#ifndef PENSTOCK_COMMON_TEXT_UTF8_H_
+#define PENSTOCK_COMMON_TEXT_UTF8_H_
+
+#include <cstddef>
+
+#include "absl/strings/string_view.h"
+
+namespace penstock::common::text {
+
+// Bytes of the well-formed sequence at the front of `bytes`; 0: there is none.
+// Overlong forms, surrogates and what is beyond U+10FFFF are none. REQUIRES:
+// not empty.
+size_t Utf8SequenceBytes(absl::string_view bytes);
+
+bool IsUtf8(absl::string_view bytes);
+
+// Whether bytes are text that a message, a log line and a YAML parser can take:
+// the offset of the first byte that is not part of a well-formed sequence, or
+// that is a control character other than tab, line feed and carriage return;
+// npos where there is none.
+size_t FindNotText(absl::string_view bytes);
+
+}  // namespace penstock::common::text
+
+#endif  // PENSTOCK_COMMON_TEXT_UTF8_H_
