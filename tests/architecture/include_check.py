@@ -8,6 +8,8 @@ import os
 import re
 import sys
 
+from sources import report, sources
+
 # Which rooms a room may include (besides itself and the standard library).
 COMMON = ["common/"]
 ALLOWED = {
@@ -101,49 +103,41 @@ def empty_rows(root):
 
 
 def violations(root):
-  for top in ("common", "coordinator", "server", "client", "tests"):
-    for folder, _, files in os.walk(os.path.join(root, top)):
-      for name in sorted(files):
-        if not name.endswith((".h", ".cc", ".cu", ".cuh")):
-          continue
-        full = os.path.join(folder, name)
-        path = os.path.relpath(full, root)
-        room = room_of(path)
-        with open(full, encoding="utf-8") as source:
-          for number, line in enumerate(source, 1):
-            match = INCLUDE.match(line)
-            if not match:
-              continue
-            header = match.group(2)
-            where = f"{path}:{number}: includes {header}"
-            for pattern, homes in GUARDED:
-              if re.search(pattern, header) and not any(
-                  path.startswith(home) for home in homes):
-                yield f"{where}, allowed only in {', '.join(homes)}"
-            if top == "tests":
-              continue
-            if room in PLAIN and IMPURE.match(header):
-              yield f"{where}: {room} is a function of plain values"
-            if room is None:
-              yield f"{where}: {path} is in no room of the architecture"
-              continue
-            if room in PURE and match.group(1) == "<" and "/" in header:
-              yield f"{where}: {room} is pure"
-            if header.startswith("tests/"):
-              yield f"{where}: product code never includes tests"
-            elif header.startswith(ROOMS):
-              if not (header.startswith(room + "/") or any(
-                  header.startswith(a) for a in ALLOWED[room])):
-                yield (f"{where}: {room} may include only "
-                       f"{', '.join(ALLOWED[room]) or 'itself'}")
+  for path, text in sources(
+      root, ("common", "coordinator", "server", "client", "tests")):
+    for number, line in enumerate(text.split("\n"), 1):
+      match = INCLUDE.match(line)
+      if match:
+        where = f"{path}:{number}: includes {match.group(2)}"
+        for what in faults(path, match.group(1), match.group(2)):
+          yield where + what
+
+
+def faults(path, bracket, header):
+  """What is wrong with this #include in `path`."""
+  for pattern, homes in GUARDED:
+    if re.search(pattern, header) and not any(
+        path.startswith(home) for home in homes):
+      yield f", allowed only in {', '.join(homes)}"
+  if path.startswith("tests/"):
+    return
+  room = room_of(path)
+  if room in PLAIN and IMPURE.match(header):
+    yield f": {room} is a function of plain values"
+  if room is None:
+    yield f": {path} is in no room of the architecture"
+    return
+  if room in PURE and bracket == "<" and "/" in header:
+    yield f": {room} is pure"
+  if header.startswith("tests/"):
+    yield ": product code never includes tests"
+  elif header.startswith(ROOMS) and not header.startswith(
+      (room + "/", *ALLOWED[room])):
+    yield f": {room} may include only {', '.join(ALLOWED[room]) or 'itself'}"
 
 
 def main():
-  found = list(empty_rows(sys.argv[1])) + list(violations(sys.argv[1]))
-  for line in found:
-    print(line)
-  print(f"{len(found)} violations")
-  sys.exit(1 if found else 0)
+  report([*empty_rows(sys.argv[1]), *violations(sys.argv[1])])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import os
 import re
 import sys
 
+from sources import report, sources
+
 # What must not be written, and the files that may, each with its reason.
 RULES = [
     ("reads a clock",
@@ -52,35 +54,20 @@ def code_of(source):
 
 def violations(root):
   unused = {(what, path) for what, _, homes in RULES for path in homes}
-  for top in ("common", "coordinator", "server", "client"):
-    for folder, _, files in os.walk(os.path.join(root, top)):
-      for name in sorted(files):
-        if not name.endswith((".h", ".cc", ".cu", ".cuh")):
+  for path, text in sources(root, ("common", "coordinator", "server",
+                                   "client")):
+    for number, line in enumerate(code_of(text).split("\n"), 1):
+      for what, pattern, homes in RULES:
+        if not re.search(pattern, line):
           continue
-        full = os.path.join(folder, name)
-        path = os.path.relpath(full, root)
-        with open(full, encoding="utf-8") as source:
-          lines = code_of(source.read()).split("\n")
-        for number, line in enumerate(lines, 1):
-          for what, pattern, homes in RULES:
-            if not re.search(pattern, line):
-              continue
-            if path in homes:
-              unused.discard((what, path))
-            else:
-              yield f"{path}:{number}: {what}: {line.strip()}"
+        if path in homes:
+          unused.discard((what, path))
+        else:
+          yield f"{path}:{number}: {what}: {line.strip()}"
   for what, path in sorted(unused):
     if os.path.exists(os.path.join(root, path)):
       yield f"{path}: {what} no more: take it off the list"
 
 
-def main():
-  found = list(violations(sys.argv[1]))
-  for line in found:
-    print(line)
-  print(f"{len(found)} violations")
-  sys.exit(1 if found else 0)
-
-
 if __name__ == "__main__":
-  main()
+  report(violations(sys.argv[1]))
