@@ -147,7 +147,8 @@ void Exchange::DeliverLocked(Channel& channel, Calls& calls) {
   mutex_.Lock();
   channel.copying = false;
   ++channel.delivered;
-  for (End* end : {&channel.source, &channel.target}) {
+  // A send is done when its receiver has the message: the receive comes first.
+  for (End* end : {&channel.target, &channel.source}) {
     ++end->stats.messages;
     end->stats.payload_bytes += bytes;
     Finish(*end->operations.front(), absl::OkStatus());
