@@ -35,7 +35,15 @@ elseif(PENSTOCK_SANITIZE STREQUAL "thread")
     -fsanitize=thread -fno-omit-frame-pointer
     -fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/cmake/tsan_ignorelist.txt)
   target_compile_definitions(penstock_flags INTERFACE PENSTOCK_TSAN=1)
-  target_link_options(penstock_flags INTERFACE -fsanitize=thread)
+  # Locks that gRPC's inline code takes: see the file.
+  add_library(penstock_tsan_absl_locks STATIC
+    ${CMAKE_SOURCE_DIR}/common/sync/tsan_absl_locks.cc)
+  target_compile_options(penstock_tsan_absl_locks PRIVATE -fsanitize=thread)
+  target_link_options(penstock_flags INTERFACE -fsanitize=thread
+    -Wl,--wrap=_ZN4absl7debian35Mutex4LockEv
+    -Wl,--wrap=_ZN4absl7debian35Mutex6UnlockEv)
+  target_link_libraries(penstock_flags INTERFACE penstock_tsan_absl_locks
+    absl::synchronization)
 endif()
 
 # penstock_library(NAME HDRS ... SRCS ... DEPS ... [NO_LINK_TEST])

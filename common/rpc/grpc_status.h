@@ -23,9 +23,8 @@ inline constexpr char kErrorDomain[] = "penstock.dev";
 grpc::Status ToGrpcStatus(const absl::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status);
 
-// reactor.Finish() where gRPC may not have bound the reactor yet: from a thread
-// that is none of gRPC's, or before the service method returns. Once, as
-// Finish().
+// reactor.Finish() from a thread that is none of gRPC's: it may run before
+// gRPC has bound the reactor. Once, as Finish().
 template <typename Reactor>
 void FinishReactor(Reactor& reactor, const absl::Status& status) {
   grpc::Status converted = ToGrpcStatus(status);

@@ -24,7 +24,8 @@ class ReactorRegistry {
  public:
   // False after CloseAll(): the caller finishes its RPC itself, at once.
   bool Add(ClosableReactor* reactor);
-  // Called from OnDone, before the reactor deletes itself.
+  // Called from OnDone, before the reactor deletes itself, and after it has
+  // last touched anything else that the server outlives: see ~RpcServer.
   void Remove(ClosableReactor* reactor);
 
   // Closes every live reactor and refuses new ones.

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/log/log.h"
 #include "common/rpc/bind_check.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/grpc_settings.h"
@@ -69,6 +70,8 @@ RpcServer::~RpcServer() {
   server_->Shutdown(DeadlineAfter(kShutdownTimeout));
   server_->Wait();
   server_.reset();
+  CHECK_EQ(reactors_.size(), 0)
+      << address_.ToString() << ": reactors outlive their server";
   if (address_.kind == AddressKind::kUnix) unlink(address_.path.c_str());
 }
 

@@ -199,7 +199,6 @@ class GrpcSessions final : public Sessions,
   }
 
   void Ended(SessionReactor* reactor) {
-    reactors_.Remove(reactor);
     const SessionId id = reactor->id();
     {
       MutexLock lock(&mutex_);
@@ -209,6 +208,7 @@ class GrpcSessions final : public Sessions,
                     dispatch::Actions& actions) {
       core.BreakSession(id, now, actions);
     });
+    reactors_.Remove(reactor);
   }
 
  private:

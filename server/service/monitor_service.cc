@@ -142,9 +142,11 @@ class GrpcMonitorServer final
   grpc::ServerWriteReactor<v1::StageStatus>* WatchStage(
       grpc::CallbackServerContext*, const v1::WatchStageRequest*) override {
     auto* watcher = new WatchReactor([this](WatchReactor* done) {
+      {
+        MutexLock lock(&mutex_);
+        watchers_.erase(done);
+      }
       reactors_.Remove(done);
-      MutexLock lock(&mutex_);
-      watchers_.erase(done);
     });
     if (!reactors_.Add(watcher)) {
       watcher->Close(absl::UnavailableError("the stage is shutting down"));
