@@ -1,6 +1,7 @@
 #include "server/checkpoint/model_folder_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "common/status/status_macros.h"
 #include "server/checkpoint/file.h"
 #include "server/checkpoint/model_index.h"
+#include "server/device/finite.h"
 
 namespace penstock::server::checkpoint {
 namespace {
@@ -179,7 +181,16 @@ absl::Status ModelFolderReader::Read(absl::string_view name,
                                      absl::Span<float> values) const {
   const auto place = places_.find(name);
   CHECK(place != places_.end()) << "not expected: " << name;
-  return files_[place->second.file].ReadF32(TensorAt(place->second), values);
+  RETURN_IF_ERROR(
+      files_[place->second.file].ReadF32(TensorAt(place->second), values));
+  if (device::CountNonFinite(values) == 0) return absl::OkStatus();
+  const auto broken =
+      std::find_if(values.begin(), values.end(),
+                   [](float value) { return !std::isfinite(value); });
+  return absl::InvalidArgumentError(
+      absl::StrCat(Where(place->second), " holds ", *broken, " at element ",
+                   broken - values.begin(), " of ", values.size(),
+                   "; no training can start from it"));
 }
 
 absl::Status ModelFolderReader::CheckTiedHead() const {

@@ -49,7 +49,8 @@ class ModelFolderReader {
   static absl::StatusOr<ModelFolderReader> Open(const Options& options);
 
   // One expected tensor, by canonical name, row-major. REQUIRES: an expected
-  // name, and as many values as its shape has elements.
+  // name, and as many values as its shape has elements. InvalidArgument, naming
+  // file and tensor, where it holds NaN or infinity.
   absl::Status Read(absl::string_view name, absl::Span<float> values) const;
 
   // InvalidArgument where the folder has a tied head's matrix that differs from

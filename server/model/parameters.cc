@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/status/error_details.h"
 #include "common/status/status_macros.h"
+#include "server/device/finite.h"
 
 namespace penstock::server::model {
 namespace {
@@ -24,6 +26,18 @@ Tensor F32At(const device::Buffer& buffer, int64_t offset, const Shape& shape) {
 // All of a buffer as f32; buffers are multiples of kAlignment.
 Tensor Whole(const device::Buffer& buffer) {
   return F32At(buffer, 0, Shape({buffer.bytes() / 4}));
+}
+
+absl::Status CheckFinite(const ParameterSpec& spec, int64_t step,
+                         absl::Span<const float> values) {
+  const int64_t broken = device::CountNonFinite(values);
+  if (broken == 0) return absl::OkStatus();
+  return common::status::WithReason(
+      absl::OutOfRangeError(
+          absl::StrCat("the model is lost: ", broken, " of ", values.size(),
+                       " values of ", spec.name, " after step ", step,
+                       " are NaN or infinite; lower the learning rate")),
+      "NONFINITE");
 }
 
 }  // namespace
@@ -202,6 +216,7 @@ ParameterStore::Digests(device::Stream& stream, absl::Time deadline) const {
   std::vector<TensorDigest> digests;
   const Sink digest = [&](const ParameterSpec& spec,
                           absl::Span<const float> values) {
+    RETURN_IF_ERROR(CheckFinite(spec, step(), values));
     digests.push_back({.name = spec.name,
                        .index = spec.index,
                        .sha256 = common::digest::Sha256Of(absl::MakeConstSpan(

@@ -116,7 +116,8 @@ class ParameterStore {
                              absl::Time deadline) const;
 
   // Name and SHA-256 of the little-endian f32 values of each owned parameter,
-  // in canonical order: what weights_sha256 is made of.
+  // in canonical order: what weights_sha256 is made of. OutOfRange, reason
+  // NONFINITE, naming the first one that holds NaN or infinity: no model.
   struct TensorDigest {
     std::string name;
     int64_t index = 0;  // Canonical.

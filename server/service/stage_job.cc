@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/cause.h"
+#include "common/status/error_details.h"
 #include "common/status/key_path.h"
 #include "common/status/status_macros.h"
 #include "server/checkpoint/model_folder_reader.h"
@@ -271,7 +272,8 @@ absl::Status StageJob::LoadWeights(const v1::Assignment& assignment,
       [&folder, &inputs](const model::ParameterSpec& spec,
                          absl::Span<float> values) {
         inputs.PieceDone();
-        return folder.Read(spec.name, values);
+        return common::status::Annotate(folder.Read(spec.name, values),
+                                        "model.from");
       },
       0, deadline);
 }

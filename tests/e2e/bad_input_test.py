@@ -334,6 +334,14 @@ class BadInputTest(pc.PenstockCase):
     self.model(change)
     self.refused_model(r"h\.2\.mlp\.c_fc\.weight")
 
+  def test_weights_that_are_not_finite(self):
+    def change(header, data):
+      at = header["transformer.h.2.mlp.c_fc.weight"]["data_offsets"][0] + 4 * 5
+      return header, data[:at] + struct.pack("<f", float("nan")) + data[at + 4:]
+    self.model(change)
+    self.refused(r"INVALID_SPEC: model\.from: .*model\.safetensors: tensor "
+                 r"transformer\.h\.2\.mlp\.c_fc\.weight holds nan at element 5 ")
+
   def test_unused_tensor(self):
     def change(header, data):
       header["surplus.weight"] = {"dtype": "F32", "shape": [2], "data_offsets":

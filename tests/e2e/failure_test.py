@@ -331,6 +331,20 @@ class FailureTest(pc.PenstockCase):
     self.assertLess(summary["steps"], 8)
     self.assertNothingStays()
 
+  def test_last_update_that_destroys_the_weights(self):
+    self.write_job()
+    done = self.run_job("--set", "optimizer.lr=1e39", "--set", "steps=1")
+    self.assertEqual(done.code, 1, done)
+    self.assertRegex(done.stderr, r"(?m)^penstock: job \S+ failed: NONFINITE: "
+                     r"the model is lost: .* transformer\.\S+ after step 1 are "
+                     r"NaN or infinite; lower the learning rate")
+    summary = self.summary()
+    self.assertEqual((summary["state"], summary["reason"], summary["steps"]),
+                     ("FAILED", "NONFINITE", 1))
+    self.assertRegex(summary["cause"]["stage"], r"^stage-\d$")
+    self.assertIsNone(summary["weights_sha256"])
+    self.assertFalse((self.work / "run/model").exists())
+
   def test_skipped_steps_are_recorded(self):
     self.write_job()
     self.succeed("--set", "optimizer.lr=1e30", "--set",

@@ -2,6 +2,7 @@
 // f16 and bf16, and one clear error for each way in which a folder is wrong.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -138,12 +139,12 @@ TEST_F(ModelFolderTest, ReadsShards) {
 }
 
 TEST_F(ModelFolderTest, ConvertsHalfPrecisionToF32) {
-  // 1, -2, 2^-24 (the smallest denormal), 65504, infinity, 0.333...
+  // 1, -2, 2^-24 (the smallest denormal), 65504, 2^-14, 0.333...
   WriteRaw(kModelFile,
            {{"transformer.wte.weight",
              "F16",
              {3, 2},
-             HalfData({0x3C00, 0xC000, 0x0001, 0x7BFF, 0x7C00, 0x3555})},
+             HalfData({0x3C00, 0xC000, 0x0001, 0x7BFF, 0x0400, 0x3555})},
             {"transformer.h.0.ln_1.weight",
              "BF16",
              {2},
@@ -151,10 +152,29 @@ TEST_F(ModelFolderTest, ConvertsHalfPrecisionToF32) {
   ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
   EXPECT_THAT(
       ReadAll(reader, "transformer.wte.weight", 6),
-      ElementsAre(1.0f, -2.0f, 0x1p-24f, 65504.0f,
-                  std::numeric_limits<float>::infinity(), 0.333251953125f));
+      ElementsAre(1.0f, -2.0f, 0x1p-24f, 65504.0f, 0x1p-14f, 0.333251953125f));
   EXPECT_THAT(ReadAll(reader, "transformer.h.0.ln_1.weight", 2),
               ElementsAre(1.0f, -123.5f));
+}
+
+TEST_F(ModelFolderTest, RefusesValuesThatNoTrainingCanStartFrom) {
+  const RawTensor norm = {"ln_1.weight", "F32", {2}, F32Data({7, -INFINITY})};
+  const RawTensor half = {
+      "wte.weight", "BF16", {3, 2}, HalfData({0, 0, 0, 0x7FC0, 0, 0x7F80})};
+  WriteRaw(kModelFile,
+           {{"h.0." + norm.name, norm.dtype, norm.shape, norm.data}, half});
+  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+  std::vector<float> values(6);
+  EXPECT_THAT(reader.Read("transformer.wte.weight", absl::MakeSpan(values)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(Path(kModelFile)),
+                             HasSubstr("tensor wte.weight holds nan at element "
+                                       "3 of 6"))));
+  EXPECT_THAT(
+      reader.Read("transformer.h.0.ln_1.weight",
+                  absl::MakeSpan(values).subspan(0, 2)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("tensor h.0.ln_1.weight holds -inf at element 1")));
 }
 
 TEST_F(ModelFolderTest, AcceptsBareNamesAndIgnoresWhatIsNoParameter) {

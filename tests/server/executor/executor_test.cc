@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -342,6 +343,7 @@ class RecordingWriter final : public ModelWriter {
   absl::StatusOr<Shard> Write(const v1::End& end,
                               const model::ParameterStore& parameters,
                               device::Stream& stream) override {
+    ++shards_;
     Shard shard;
     const absl::Status status = parameters.ReadWeights(
         stream,
@@ -358,6 +360,10 @@ class RecordingWriter final : public ModelWriter {
     }
     return shard;
   }
+  int shards() const { return shards_; }
+
+ private:
+  std::atomic<int> shards_{0};
 };
 
 TEST(ExecutorTest, EndWritesTheShardAndClosesInOrder) {
@@ -394,6 +400,27 @@ TEST(ExecutorTest, EndWritesTheShardAndClosesInOrder) {
   // Nobody takes the end of a neighbour for a failure.
   pipeline->StopExecutors();
   EXPECT_TRUE(pipeline->mailbox().TakeAll().empty());
+}
+
+// The gradients of the last step were finite, its update was not.
+TEST(ExecutorTest, EndWithWeightsThatAreNotFiniteIsAFailureAndWritesNothing) {
+  RecordingWriter writer;
+  Pipeline::Options options = Options("1f1b", 2, 2);
+  options.writer = &writer;
+  options.learning_rate = std::numeric_limits<double>::infinity();
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  ASSERT_OK(pipeline->Train(1).status());
+  v1::End end;
+  end.set_model_directory("model");
+  ASSERT_OK(pipeline->executor(1).Enqueue(end));
+  const auto event = pipeline->mailbox().Take();
+  ASSERT_NE(event, nullptr);
+  const auto& failure = std::get<v1::StageFailure>(event->body);
+  EXPECT_EQ(failure.cause().reason(), "NONFINITE");
+  EXPECT_EQ(failure.cause().stage_name(), "stage-1");
+  EXPECT_THAT(failure.cause().message(), HasSubstr("after step 1"));
+  EXPECT_EQ(writer.shards(), 0);
 }
 
 TEST(ExecutorTest, WriterThatFailsIsReported) {

@@ -1,5 +1,6 @@
 #include "server/model/parameters.h"
 
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/status/error_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/device/reference/factory.h"
@@ -219,6 +221,33 @@ TEST_F(ParametersTest, LoadPassesOnTheSourcesError) {
                   0, kNever),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("transformer.h.1.ln_1.weight")));
+}
+
+TEST_F(ParametersTest, WeightsThatAreNotFiniteHaveNoDigest) {
+  const auto store =
+      Create({.model = Model(Family::kLlama, false), .ranges = {kMiddle}});
+  const auto load = [&](float broken) {
+    return store->Load(
+        *stream_,
+        [broken](const ParameterSpec& spec, absl::Span<float> values) {
+          Initialise(1, spec, values);
+          if (spec.name == "model.layers.2.mlp.up_proj.weight") {
+            values[values.size() - 1] = broken;
+          }
+          return absl::OkStatus();
+        },
+        7, kNever);
+  };
+  ASSERT_OK(load(3.4e38f));
+  EXPECT_OK(store->Digests(*stream_, kNever).status());
+  for (const float broken : {NAN, INFINITY, -INFINITY}) {
+    ASSERT_OK(load(broken));
+    const absl::Status status = store->Digests(*stream_, kNever).status();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kOutOfRange,
+                                 HasSubstr("model.layers.2.mlp.up_proj.weight "
+                                           "after step 7")));
+    EXPECT_EQ(common::status::Reason(status), "NONFINITE");
+  }
 }
 
 TEST_F(ParametersTest, TheFirstContributionOfAStepStoresTheOthersAdd) {
