@@ -3,7 +3,6 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,8 +14,8 @@
 #include "absl/time/time.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/refused_stream.h"
+#include "common/rpc/stream_writer.h"
 #include "common/status/status_macros.h"
-#include "common/sync/happens_before.h"
 #include "common/sync/mutex.h"
 #include "common/sync/serial_queue.h"
 #include "coordinator/jobs/job_state.h"
@@ -49,9 +48,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
   }
   WatchReactor(JobFeed& feed, common::rpc::Admission::Ticket ticket,
                common::rpc::ReactorRegistry& reactors)
-      : feed_(feed), reactors_(reactors), ticket_(std::move(ticket)) {
-    tag_.Release();
-  }
+      : feed_(feed), reactors_(reactors), ticket_(std::move(ticket)) {}
 
   // Subscribes to the job. The stream may be over by now: then nothing stays.
   absl::Status Watch(const std::string& job_id, int64_t after_revision) {
@@ -66,42 +63,17 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
   }
 
   void Offer(const v1::JobEvent& event) override {
-    MutexLock lock(&mutex_);
-    if (finished_ || ending_) return;
-    if (queue_.size() >= kLargestBacklog) {
-      queue_.clear();
-      FinishOnce(grpc::Status(
-          grpc::StatusCode::OUT_OF_RANGE,
-          absl::StrCat("too slow: more than ", kLargestBacklog,
-                       " events are waiting; watch again from 0")));
-      return;
+    writer_.Write(event);
+    if (event.has_job() && jobs::IsTerminal(event.job().state())) {
+      writer_.EndAfterWrites(absl::OkStatus());
     }
-    ending_ = event.has_job() && jobs::IsTerminal(event.job().state());
-    queue_.push_back(event);
-    Pump();
   }
 
-  void Close(const absl::Status& status) override {
-    MutexLock lock(&mutex_);
-    FinishOnce(common::rpc::ToGrpcStatus(status));
-  }
-  void OnWriteDone(bool ok) override {
-    tag_.Acquire();
-    MutexLock lock(&mutex_);
-    writing_ = false;
-    if (!ok) {
-      FinishOnce(grpc::Status::CANCELLED);
-      return;
-    }
-    Pump();
-  }
-  void OnCancel() override {
-    tag_.Acquire();
-    MutexLock lock(&mutex_);
-    FinishOnce(grpc::Status::CANCELLED);
-  }
+  void Close(const absl::Status& status) override { writer_.End(status); }
+  void OnWriteDone(bool ok) override { writer_.OnWriteDone(ok); }
+  void OnCancel() override { writer_.OnCancel(); }
   void OnDone() override {
-    tag_.Acquire();
+    writer_.OnDone();
     {
       MutexLock lock(&mutex_);
       done_ = true;
@@ -113,39 +85,18 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
   }
 
  private:
-  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (finished_ || writing_) return;
-    if (queue_.empty()) {
-      if (ending_) FinishOnce(grpc::Status::OK);
-      return;
-    }
-    outgoing_ = std::move(queue_.front());
-    queue_.pop_front();
-    writing_ = true;
-    tag_.Release();
-    StartWrite(&outgoing_);
-  }
-  void FinishOnce(const grpc::Status& status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (finished_) return;
-    finished_ = true;
-    tag_.Release();
-    const common::sync::HiddenLocking hidden;
-    Finish(status);
-  }
-
   JobFeed& feed_;
   common::rpc::ReactorRegistry& reactors_;
-  common::sync::HappensBefore tag_;
-  v1::JobEvent outgoing_;  // gRPC's while writing.
+  common::rpc::StreamWriter<v1::JobEvent> writer_{
+      common::rpc::ServerWrites<v1::JobEvent>(*this),
+      {.messages = kLargestBacklog,
+       .when_full = absl::OutOfRangeError(
+           absl::StrCat("too slow: more than ", kLargestBacklog,
+                        " events are waiting; watch again from 0"))}};
   std::shared_ptr<WatchReactor> self_;
   common::rpc::Admission::Ticket ticket_;
 
   common::sync::Mutex mutex_;
-  std::deque<v1::JobEvent> queue_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -2,13 +2,12 @@
 
 #include <grpcpp/support/server_callback.h>
 
-#include <deque>
 #include <map>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/refused_stream.h"
+#include "common/rpc/stream_writer.h"
 #include "common/status/status_macros.h"
 #include "common/sync/happens_before.h"
 #include "common/sync/mutex.h"
@@ -26,8 +25,9 @@ class GrpcSessions;
 using Stream =
     grpc::ServerBidiReactor<v1::StageMessage, v1::CoordinatorMessage>;
 
-// One stage's stream: reads go to the core one at a time, writes are queued.
-// Deletes itself in OnDone.
+// One stage's stream: reads go to the core one at a time, writes are queued
+// without a limit of their own: a stage that takes nothing loses its lease, and
+// no step is sent beyond the window. Deletes itself in OnDone.
 class SessionReactor final : public Stream,
                              public common::rpc::ClosableReactor {
  public:
@@ -35,7 +35,6 @@ class SessionReactor final : public Stream,
                  common::rpc::Admission::Ticket ticket)
       : sessions_(sessions), id_(id), ticket_(std::move(ticket)) {
     reads_.Release();
-    writes_.Release();
   }
 
   // Once the session is in the table of sessions.
@@ -47,66 +46,27 @@ class SessionReactor final : public Stream,
   SessionId id() const { return id_; }
 
   void Send(v1::CoordinatorMessage message) {
-    MutexLock lock(&mutex_);
-    if (finished_) return;
-    queue_.push_back(std::move(message));
-    Pump();
+    writer_.Write(std::move(message));
   }
-
-  void Close(const absl::Status& status) override {
-    MutexLock lock(&mutex_);
-    FinishOnce(common::rpc::ToGrpcStatus(status));
-  }
+  void Close(const absl::Status& status) override { writer_.End(status); }
 
   void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override {
-    writes_.Acquire();
-    MutexLock lock(&mutex_);
-    writing_ = false;
-    if (!ok) queue_.clear();
-    Pump();
-  }
-  void OnCancel() override {
-    writes_.Acquire();
-    MutexLock lock(&mutex_);
-    FinishOnce(grpc::Status::CANCELLED);
-  }
+  void OnWriteDone(bool ok) override { writer_.OnWriteDone(ok); }
+  void OnCancel() override { writer_.OnCancel(); }
   void OnDone() override;
 
  private:
-  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (finished_ || writing_ || queue_.empty()) return;
-    outgoing_ = std::move(queue_.front());
-    queue_.pop_front();
-    writing_ = true;
-    writes_.Release();
-    StartWrite(&outgoing_);
-  }
-  void FinishOnce(const grpc::Status& status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (finished_) return;
-    finished_ = true;
-    queue_.clear();
-    writes_.Release();
-    const common::sync::HiddenLocking hidden;
-    Finish(status);
-  }
-
   // Constant after construction.
   GrpcSessions& sessions_;
   const SessionId id_;
   const common::rpc::Admission::Ticket ticket_;
   // Own synchronisation.
-  common::sync::HappensBefore reads_, writes_;
-  // gRPC's while an operation is under way; the read chain's.
+  common::sync::HappensBefore reads_;
+  common::rpc::StreamWriter<v1::CoordinatorMessage> writer_{
+      common::rpc::ServerWrites<v1::CoordinatorMessage>(*this)};
+  // gRPC's while a read is under way; the read chain's.
   v1::StageMessage incoming_;
-  v1::CoordinatorMessage outgoing_;
   bool said_hello_ = false;
-
-  common::sync::Mutex mutex_;
-  std::deque<v1::CoordinatorMessage> queue_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class GrpcSessions final : public Sessions,
@@ -226,12 +186,11 @@ void SessionReactor::OnReadDone(bool ok) {
   if (!ok) {
     // The stage has said all it will: nothing more to tell it either. What
     // cannot be parsed ends here too.
-    MutexLock lock(&mutex_);
-    FinishOnce(said_hello_
-                   ? grpc::Status::OK
-                   : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
-                                  "a session begins with Hello; the stream "
-                                  "ended, or what came first is no message"));
+    writer_.End(said_hello_
+                    ? absl::OkStatus()
+                    : absl::FailedPreconditionError(
+                          "a session begins with Hello; the stream ended, or "
+                          "what came first is no message"));
     return;
   }
   sessions_.Deliver(id_, std::move(incoming_), !said_hello_);
@@ -242,7 +201,7 @@ void SessionReactor::OnReadDone(bool ok) {
 }
 
 void SessionReactor::OnDone() {
-  writes_.Acquire();
+  writer_.OnDone();
   reads_.Acquire();
   sessions_.Ended(this);
   delete this;

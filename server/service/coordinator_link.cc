@@ -4,13 +4,13 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
-#include <deque>
 #include <memory>
 #include <utility>
 
 #include "common/rpc/deadline.h"
 #include "common/rpc/grpc_settings.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/stream_writer.h"
 #include "common/sync/happens_before.h"
 #include "common/sync/mutex.h"
 #include "penstock/v1/coordination_service.grpc.pb.h"
@@ -25,7 +25,9 @@ using common::sync::Notification;
 
 constexpr absl::Duration kCloseTimeout = absl::Seconds(1);
 
-// One stream: a queue, one write and one read under way.
+// One stream: one write and one read under way. What waits to be written has no
+// limit of its own: a report a step, a heartbeat a second, and keepalive breaks
+// the stream of a coordinator that is gone.
 //
 // The link holds it until it is done, and never lets gRPC's threads destroy it:
 // its context has a reference to the channel, and a channel that is destroyed
@@ -46,20 +48,8 @@ class SessionStream final
     StartCall();
   }
 
-  void Send(v1::StageMessage message) {
-    MutexLock lock(&mutex_);
-    if (closing_) return;
-    queue_.push_back(std::move(message));
-    Pump();
-  }
-
-  void Close() {
-    MutexLock lock(&mutex_);
-    if (closing_) return;
-    closing_ = true;
-    EndWritesIfIdle();
-  }
-
+  void Send(v1::StageMessage message) { writer_.Write(std::move(message)); }
+  void Close() { writer_.EndAfterWrites(absl::OkStatus()); }
   void Cancel() { context_.TryCancel(); }
   bool AwaitDone(absl::Duration timeout) {
     return done_.WaitForNotificationWithTimeout(timeout);
@@ -69,10 +59,7 @@ class SessionStream final
     reads_.Acquire();
     if (!ok) {
       // The other end is gone: nothing that is queued will be read.
-      MutexLock lock(&mutex_);
-      queue_.clear();
-      closing_ = true;
-      EndWritesIfIdle();
+      writer_.End(absl::OkStatus());
       return;
     }
     listener_.on_message(std::move(incoming_));
@@ -81,58 +68,26 @@ class SessionStream final
     StartRead(&incoming_);
   }
 
-  void OnWriteDone(bool ok) override {
-    writes_.Acquire();
-    MutexLock lock(&mutex_);
-    writing_ = false;
-    if (!ok) {
-      queue_.clear();
-      closing_ = true;
-    }
-    Pump();
-    EndWritesIfIdle();
-  }
+  void OnWriteDone(bool ok) override { writer_.OnWriteDone(ok); }
 
   void OnDone(const grpc::Status& status) override {
-    writes_.Acquire();
+    writer_.OnDone();
     reads_.Acquire();
     listener_.on_broken(common::rpc::FromGrpcStatus(status));
     done_.Notify();
   }
 
  private:
-  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (writing_ || queue_.empty()) return;
-    outgoing_ = std::move(queue_.front());
-    queue_.pop_front();
-    writing_ = true;
-    writes_.Release();
-    StartWrite(&outgoing_);
-  }
-
-  void EndWritesIfIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!closing_ || writing_ || !queue_.empty() || writes_ended_) return;
-    writes_ended_ = true;
-    writes_.Release();
-    StartWritesDone();
-    RemoveHold();
-  }
-
   // Constant after construction.
   const CoordinatorLink::Listener listener_;
   // Own synchronisation.
-  HappensBefore reads_, writes_;
+  HappensBefore reads_;
   Notification done_;
+  common::rpc::StreamWriter<v1::StageMessage> writer_{
+      common::rpc::ClientWrites<v1::StageMessage>(*this)};
   // gRPC's.
   grpc::ClientContext context_;
   v1::CoordinatorMessage incoming_;
-  v1::StageMessage outgoing_;
-
-  Mutex mutex_;
-  std::deque<v1::StageMessage> queue_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool writes_ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // One registration attempt. Deletes itself in the callback.

@@ -9,11 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/reactor_registry.h"
 #include "common/rpc/rpc_server.h"
+#include "common/rpc/stream_writer.h"
 #include "common/status/status_macros.h"
-#include "common/sync/happens_before.h"
 #include "common/sync/mutex.h"
 #include "penstock/v1/stage_monitor_service.grpc.pb.h"
 
@@ -31,9 +30,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
                            public common::rpc::ClosableReactor {
  public:
   explicit WatchReactor(std::function<void(WatchReactor*)> on_done)
-      : on_done_(std::move(on_done)) {
-    tag_.Release();
-  }
+      : on_done_(std::move(on_done)) {}
 
   void Offer(const v1::StageStatus& status, MonotonicTime now) {
     MutexLock lock(&mutex_);
@@ -41,63 +38,24 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
     if (bytes == last_bytes_ && now - last_offer_ < kLongestSilence) return;
     last_bytes_ = std::move(bytes);
     last_offer_ = now;
-    next_ = status;
-    pending_ = true;
-    Pump();
+    writer_.Write(status);
   }
 
-  void Close(const absl::Status& status) override {
-    MutexLock lock(&mutex_);
-    FinishOnce(common::rpc::ToGrpcStatus(status));
-  }
-  void OnWriteDone(bool ok) override {
-    tag_.Acquire();
-    MutexLock lock(&mutex_);
-    writing_ = false;
-    if (ok) {
-      Pump();
-    } else {
-      FinishOnce(grpc::Status::CANCELLED);
-    }
-  }
-  void OnCancel() override {
-    tag_.Acquire();
-    MutexLock lock(&mutex_);
-    FinishOnce(grpc::Status::CANCELLED);
-  }
+  void Close(const absl::Status& status) override { writer_.End(status); }
+  void OnWriteDone(bool ok) override { writer_.OnWriteDone(ok); }
+  void OnCancel() override { writer_.OnCancel(); }
   void OnDone() override {
-    tag_.Acquire();
+    writer_.OnDone();
     on_done_(this);
     delete this;
   }
 
  private:
-  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (finished_ || writing_ || !pending_) return;
-    pending_ = false;
-    writing_ = true;
-    outgoing_ = next_;
-    tag_.Release();
-    StartWrite(&outgoing_);
-  }
-  void FinishOnce(const grpc::Status& status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (finished_) return;
-    finished_ = true;
-    tag_.Release();
-    const common::sync::HiddenLocking hidden;
-    Finish(status);
-  }
-
   const std::function<void(WatchReactor*)> on_done_;
-  common::sync::HappensBefore tag_;
-  v1::StageStatus outgoing_;  // gRPC's while writing.
+  common::rpc::StreamWriter<v1::StageStatus> writer_{
+      common::rpc::ServerWrites<v1::StageStatus>(*this), {.messages = 1}};
 
   common::sync::Mutex mutex_;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool pending_ ABSL_GUARDED_BY(mutex_) = false;
-  v1::StageStatus next_ ABSL_GUARDED_BY(mutex_);
   std::string last_bytes_ ABSL_GUARDED_BY(mutex_);
   MonotonicTime last_offer_ ABSL_GUARDED_BY(mutex_);
 };
