@@ -7,6 +7,7 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include "common/rpc/grpc_target.h"
+#include "common/rpc/message_limit.h"
 
 namespace penstock::common::rpc {
 namespace {

@@ -20,7 +20,6 @@ inline constexpr absl::Duration kServerKeepalive = absl::Seconds(15);
 inline constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(5);
 // Must be below kClientKeepalive, or clients die with "too many pings".
 inline constexpr absl::Duration kServerMinPingInterval = absl::Seconds(5);
-inline constexpr int kMaxControlMessageBytes = 4 * 1024 * 1024;
 inline constexpr int kMaxMetadataBytes = 16384;
 // Of one connection; further calls wait silently in the client. So it is far
 // above what the servers' admission (admission.h) lets in.

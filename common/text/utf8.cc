@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
+
 namespace penstock::common::text {
 namespace {
 
@@ -46,6 +48,22 @@ bool IsUtf8(absl::string_view bytes) {
     bytes.remove_prefix(length);
   }
   return true;
+}
+
+std::string Utf8OrEscaped(absl::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const size_t length = Utf8SequenceBytes(bytes);
+    if (length == 0) {
+      absl::StrAppend(
+          &text, "\\x",
+          absl::Hex(static_cast<uint8_t>(bytes[0]), absl::kZeroPad2));
+    } else {
+      text.append(bytes.data(), length);
+    }
+    bytes.remove_prefix(length == 0 ? 1 : length);
+  }
+  return text;
 }
 
 size_t FindNotText(absl::string_view bytes) {

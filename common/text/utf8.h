@@ -3,6 +3,7 @@
 #define PENSTOCK_COMMON_TEXT_UTF8_H_
 
 #include <cstddef>
+#include <string>
 
 #include "absl/strings/string_view.h"
 
@@ -14,6 +15,10 @@ namespace penstock::common::text {
 size_t Utf8SequenceBytes(absl::string_view bytes);
 
 bool IsUtf8(absl::string_view bytes);
+
+// `bytes`, with "\xff" in place of each that is not UTF-8: for names that come
+// from elsewhere. A message with others cannot be parsed by its receiver.
+std::string Utf8OrEscaped(absl::string_view bytes);
 
 // Whether bytes are text that a message, a log line and a YAML parser can take:
 // the offset of the first byte that is not part of a well-formed sequence, or

@@ -73,8 +73,7 @@ absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
   }
   const absl::StatusOr<planner::Plan> plan = planner::MakePlan(*plan_request);
   if (!plan.ok()) return PlaceRefusal(new_job, plan.status());
-  if (const absl::Status fits = CheckStepFits(*plan_request, *plan);
-      !fits.ok()) {
+  if (const absl::Status fits = CheckFits(*plan_request, *plan); !fits.ok()) {
     return PlaceRefusal(new_job, fits);
   }
   job.set_predicted_bubble_rate(plan->predicted.bubble_rate);

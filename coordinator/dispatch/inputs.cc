@@ -43,6 +43,10 @@ std::string Seen(const v1::InputReport& report) {
     absl::StrAppend(&files, files.empty() ? "" : ", ", file.path(), " of ",
                     file.bytes(), " bytes");
   }
+  if (report.file_count() > report.files_size()) {
+    absl::StrAppend(&files, " and ", report.file_count() - report.files_size(),
+                    " more");
+  }
   return absl::StrCat(report.sequences(), " sequences of ",
                       report.sequence_length(), " tokens in ", files,
                       ", digest ", report.fingerprint().substr(0, 12));

@@ -49,6 +49,18 @@ int JobRun::RankOf(absl::string_view stage) const {
                                  : static_cast<int>(it - crew_.names.begin());
 }
 
+bool JobRun::Tell(int rank, v1::CoordinatorMessage message, Answer answer,
+                  const RunContext& context) {
+  const absl::Status sent = context.links.Send(
+      crew_.names[rank], std::move(message), answer, context.actions);
+  if (!sent.ok()) {
+    FailWith(
+        common::status::Annotate(sent, absl::StrCat("to ", crew_.names[rank])),
+        context);
+  }
+  return sent.ok();
+}
+
 void JobRun::Created(const RunContext& context) {
   log_.Created(context.now, context.actions);
   since_ = context.now.monotonic;

@@ -115,6 +115,10 @@ class JobRun {
 
   int RankOf(absl::string_view stage) const;
   int ranks() const { return static_cast<int>(crew_.names.size()); }
+  // Says it to a rank. False: it is too large to be said, and the job has
+  // failed with that.
+  bool Tell(int rank, v1::CoordinatorMessage message, Answer answer,
+            const RunContext& context);
   // A message that nobody waits for any more, or not yet.
   bool InPhase(Phase phase) const { return phase_ == phase; }
 

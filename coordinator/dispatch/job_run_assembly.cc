@@ -62,8 +62,9 @@ bool JobRun::TryStart(const RunContext& context) {
     v1::CoordinatorMessage message;
     *message.mutable_check_inputs() =
         CheckInputsFor(job_, job.id(), *stages, placement, rank);
-    context.links.Send(name, std::move(message), Answer::kInputsChecked,
-                       context.actions);
+    if (!Tell(rank, std::move(message), Answer::kInputsChecked, context)) {
+      return true;
+    }
   }
   phase_ = Phase::kChecking;
   since_ = context.now.monotonic;
@@ -181,8 +182,7 @@ void JobRun::Assemble(const RunContext& context) {
   for (int rank = 0; rank < ranks(); ++rank) {
     v1::CoordinatorMessage message;
     *message.mutable_assignment() = AssignmentFor(request, rank);
-    context.links.Send(crew_.names[rank], std::move(message), Answer::kReady,
-                       context.actions);
+    if (!Tell(rank, std::move(message), Answer::kReady, context)) return;
   }
   phase_ = Phase::kAssembling;
   since_ = moved_ = context.now.monotonic;

@@ -68,15 +68,15 @@ void JobRun::IssueCommands(const RunContext& context) {
       v1::CoordinatorMessage message;
       *message.mutable_commands() =
           TrainCommands(plan_->program, rank, issued_, timings);
-      context.links.Send(crew_.names[rank], std::move(message), Answer::kNone,
-                         context.actions);
+      if (!Tell(rank, std::move(message), Answer::kNone, context)) return;
       if (!Evaluates(issued_)) continue;
       v1::CoordinatorMessage evaluate;
       *evaluate.mutable_commands() = EvaluateCommands(
           plan_->program, rank, issued_, inputs_.evaluation_micro_batches);
-      context.links.Send(crew_.names[rank], std::move(evaluate),
-                         rank == head ? Answer::kEvalReport : Answer::kNone,
-                         context.actions);
+      if (!Tell(rank, std::move(evaluate),
+                rank == head ? Answer::kEvalReport : Answer::kNone, context)) {
+        return;
+      }
     }
   }
 }
@@ -197,11 +197,10 @@ void JobRun::Release(const StepResult& result, const RunContext& context) {
   }
   reports_.erase(result.step);
   released_ = std::move(step);
-  for (const std::string& name : crew_.names) {
+  for (int rank = 0; rank < ranks(); ++rank) {
     v1::CoordinatorMessage message;
     *message.mutable_release() = result.release;
-    context.links.Send(name, std::move(message), Answer::kNone,
-                       context.actions);
+    if (!Tell(rank, std::move(message), Answer::kNone, context)) return;
   }
 }
 
@@ -236,8 +235,7 @@ void JobRun::SendEnd(const RunContext& context) {
       end.set_model_directory(absl::StrCat(directory, "/model"));
     }
     end.set_shard_file(ShardFile(rank, ranks()));
-    context.links.Send(crew_.names[rank], std::move(message),
-                       Answer::kEndReport, context.actions);
+    if (!Tell(rank, std::move(message), Answer::kEndReport, context)) return;
   }
 }
 

@@ -1,9 +1,12 @@
 #include "coordinator/dispatch/message_size.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/message_limit.h"
 #include "common/status/key_path.h"
+#include "common/status/status_macros.h"
 #include "coordinator/planner/parameter_sizes.h"
 #include "penstock/v1/coordination_service.pb.h"
 
@@ -12,9 +15,12 @@ namespace {
 
 // Names, acknowledgements, and the Hello that repeats a report.
 constexpr int64_t kRest = 64 * 1024;
+// "transformer.h.65535.attn.c_attn.weight" and its kin, with room.
+constexpr int64_t kNameBytes = 64;
 // Larger than any that is measured or counted.
 constexpr int64_t kNanoseconds = int64_t{1} << 49;  // Six days.
 constexpr int64_t kTokens = int64_t{1} << 48;
+constexpr int64_t kElements = int64_t{1} << 48;
 
 // An element of a repeated field: its tag and length before it.
 int64_t ElementBytes(const google::protobuf::MessageLite& element) {
@@ -37,8 +43,33 @@ absl::Status Check(const StepSize& size) {
 StepSize SizeOf(const planner::PlanRequest& request, int64_t commands) {
   return {.commands = commands,
           .micro_batches = request.micro_batches,
-          .stages = int64_t{request.ranks} * request.chunks,
-          .parameters = planner::CountParameters(request.model)};
+          .stages = int64_t{request.ranks} * request.chunks};
+}
+
+absl::Status CheckParametersFit(const planner::PlanRequest& request,
+                                const planner::Plan& plan) {
+  const schedule::Placement& placement = plan.program.placement;
+  planner::ModelShape most = request.model;
+  most.layers = 0;
+  for (int rank = 0; rank < placement.ranks; ++rank) {
+    int64_t blocks = 0;
+    for (const int stage : schedule::StagesOfRank(placement, rank)) {
+      blocks += plan.stages[stage].blocks();
+    }
+    most.layers = std::max(most.layers, blocks);
+  }
+  const int64_t room = common::rpc::kMaxControlMessageBytes - kStepBytes;
+  const int64_t bytes = ParameterListBytes(planner::CountParameters(most));
+  if (bytes <= room) return absl::OkStatus();
+  return common::status::WithKeyPath(
+      absl::InvalidArgumentError(
+          absl::StrCat(most.layers,
+                       " layers on one stage are too many: what it says of "
+                       "their parameters takes up to ",
+                       bytes, " bytes, and a message has room for ", room,
+                       "; about ", most.layers * room / bytes,
+                       " layers a stage fit, so raise pipeline.stages")),
+      "model.layers");
 }
 
 }  // namespace
@@ -66,15 +97,28 @@ int64_t ReportBytes(const StepSize& size) {
   loss.set_micro_batch(static_cast<int>(size.micro_batches));
   loss.set_loss_sum(1);
   loss.set_valid_tokens(kTokens);
-  v1::TensorSum sum;
-  sum.set_canonical_index(size.parameters);
-  sum.set_sum_squares(1);
   return size.commands * ElementBytes(timing) +
-         size.micro_batches * ElementBytes(loss) +
-         size.parameters * ElementBytes(sum);
+         size.micro_batches * ElementBytes(loss);
 }
 
-int64_t RoomForStep() { return kControlMessageBytes - kRest; }
+int64_t RoomForStep() { return kStepBytes - kRest; }
+
+int64_t ParameterListBytes(int64_t parameters) {
+  const std::string name(kNameBytes, 'n');
+  v1::TensorSum sum;
+  sum.set_canonical_index(parameters);
+  sum.set_sum_squares(1);
+  v1::ParameterInfo info;
+  info.set_name(name);
+  info.set_canonical_index(parameters);
+  info.set_elements(kElements);
+  info.set_owned(true);
+  v1::TensorDigest digest;
+  digest.set_name(name);
+  digest.set_sha256(std::string(32, 'd'));
+  const int64_t end = ElementBytes(digest) + kNameBytes + 2;
+  return parameters * std::max({ElementBytes(sum), ElementBytes(info), end});
+}
 
 absl::Status CheckStepFits(const planner::PlanRequest& request) {
   // A forward and a backward of each micro-batch in each chunk.
@@ -82,8 +126,9 @@ absl::Status CheckStepFits(const planner::PlanRequest& request) {
       SizeOf(request, int64_t{2} * request.chunks * request.micro_batches));
 }
 
-absl::Status CheckStepFits(const planner::PlanRequest& request,
-                           const planner::Plan& plan) {
+absl::Status CheckFits(const planner::PlanRequest& request,
+                       const planner::Plan& plan) {
+  RETURN_IF_ERROR(CheckParametersFit(request, plan));
   size_t most = 0;
   for (const auto& steps : plan.program.steps) {
     most = std::max(most, steps.size());

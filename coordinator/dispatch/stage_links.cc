@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "common/log/log.h"
+#include "common/rpc/message_limit.h"
+#include "common/status/status_macros.h"
 
 namespace penstock::coordinator::dispatch {
 
@@ -34,14 +36,18 @@ void StageLinks::Begin(absl::string_view stage, int64_t epoch) {
   link.abort.reset();
 }
 
-void StageLinks::Send(absl::string_view stage, v1::CoordinatorMessage message,
-                      Answer answer, Actions& actions) {
+absl::Status StageLinks::Send(absl::string_view stage,
+                              v1::CoordinatorMessage message, Answer answer,
+                              Actions& actions) {
   Link& link = links_[std::string(stage)];
   message.set_term(term_);
   message.set_epoch(link.epoch);
-  message.set_seq(link.next_seq++);
+  message.set_seq(link.next_seq);
+  RETURN_IF_ERROR(common::rpc::CheckMessageSize(message));
+  ++link.next_seq;
   Transmit(stage, message, actions);
   link.kept.push_back({.message = std::move(message), .answer = answer});
+  return absl::OkStatus();
 }
 
 void StageLinks::SendUnnumbered(absl::string_view stage,

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "coordinator/dispatch/actions.h"
 #include "coordinator/registry/registry.h"
@@ -44,9 +45,10 @@ class StageLinks {
   // From here on messages to `stage` are of `epoch`, numbered from 1.
   void Begin(absl::string_view stage, int64_t epoch);
 
-  // Numbers and sends. Stamps term and epoch.
-  void Send(absl::string_view stage, v1::CoordinatorMessage message,
-            Answer answer, Actions& actions);
+  // Numbers and sends. Stamps term and epoch. ResourceExhausted, and nothing is
+  // sent: it is larger than a message may be (common/rpc/message_limit.h).
+  absl::Status Send(absl::string_view stage, v1::CoordinatorMessage message,
+                    Answer answer, Actions& actions);
 
   // Outside the sequence: Welcome, HeartbeatAck.
   void SendUnnumbered(absl::string_view stage, v1::CoordinatorMessage message,

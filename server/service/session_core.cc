@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/cause.h"
+#include "common/rpc/message_limit.h"
 #include "common/status/error_details.h"
 #include "common/time/proto_time.h"
 
@@ -26,6 +27,20 @@ bool IsFinal(const absl::Status& status) {
     default:
       return false;
   }
+}
+
+// What is left to say when the rest cannot be said: `broken` ended the session,
+// `times` in a row.
+absl::Status Unspeakable(const absl::Status& broken, int times) {
+  return common::status::WithReason(
+      absl::InternalError(absl::StrCat(
+          "what this stage reports cannot be said: ",
+          times == 1 ? "the session"
+                     : absl::StrCat(times, " sessions in a row"),
+          " with the coordinator ended for it (",
+          absl::StatusCodeToString(broken.code()),
+          broken.message().empty() ? "" : ": ", broken.message(), ")")),
+      "INTERNAL");
 }
 
 }  // namespace
@@ -85,6 +100,14 @@ void SessionCore::On(StreamBrokenEvent event, Time now, Actions&) {
     return;
   }
   next_heartbeat_ = Time::Infinite();
+  if (state_ == SessionState::kConnected && !reported_.empty()) {
+    // Before Welcome it is the coordinator's admission that is exhausted.
+    const bool too_large = absl::IsResourceExhausted(event.status);
+    if (too_large || ++breaks_ >= options_.most_breaks) {
+      FailJob(Unspeakable(event.status, too_large ? 1 : breaks_));
+      breaks_ = 0;
+    }
+  }
   // Not known there (a restarted coordinator): register again.
   state_ = event.status.code() == absl::StatusCode::kNotFound
                ? SessionState::kRegistering
@@ -143,6 +166,8 @@ void SessionCore::On(MessageEvent event, Time now, Actions& actions) {
       OnWelcome(message, now, actions);
       break;
     case Kind::kHeartbeatAck:
+      Heard();
+      break;
     case Kind::BODY_NOT_SET:  // Of a newer coordinator: nothing we know.
       break;
     case Kind::kAbort:
@@ -155,7 +180,10 @@ void SessionCore::On(MessageEvent event, Time now, Actions& actions) {
     case Kind::kEnd:
       if (state_ != SessionState::kConnected) break;  // Before Welcome.
       EnterEpoch(message.epoch());
-      if (InSequence(message, actions)) OnWork(std::move(message), actions);
+      if (InSequence(message, actions)) {
+        Heard();
+        OnWork(std::move(message), actions);
+      }
       break;
   }
 }
@@ -167,7 +195,6 @@ void SessionCore::OnWelcome(const v1::CoordinatorMessage& message, Time now,
   lease_ = common::time::FromProto(message.welcome().lease());
   heartbeat_ = common::time::FromProto(message.welcome().heartbeat());
   state_ = SessionState::kConnected;
-  backoff_ = options_.first_backoff;
   next_heartbeat_ = now + heartbeat_;
   // In the order in which a job makes them: assembly, steps, end.
   for (const Body kind :
@@ -243,7 +270,12 @@ void SessionCore::OnWork(v1::CoordinatorMessage message, Actions& actions) {
 void SessionCore::On(JobEvent event, Time, Actions& actions) {
   if (event.epoch < epoch_) return;
   Stamp(event.message);
-  Remember(event.message);
+  if (const absl::Status fits = common::rpc::CheckMessageSize(event.message);
+      fits.ok()) {
+    Remember(event.message);
+  } else {
+    event.message = FailJob(fits);
+  }
   if (state_ == SessionState::kConnected) {
     actions.push_back(SendAction{std::move(event.message)});
   }
@@ -262,6 +294,21 @@ void SessionCore::Remember(const v1::StageMessage& message) {
     applied_step_ = message.apply_ack().step();
   }
   reported_[message.body_case()] = message;
+}
+
+void SessionCore::Heard() {
+  breaks_ = 0;
+  backoff_ = options_.first_backoff;
+}
+
+v1::StageMessage SessionCore::FailJob(const absl::Status& status) {
+  v1::StageMessage message;
+  v1::StageFailure& failure = *message.mutable_failure();
+  failure.set_epoch(epoch_);
+  *failure.mutable_cause() = common::rpc::ToCause(status, options_.stage_name);
+  reported_.clear();
+  Remember(message);
+  return message;
 }
 
 void SessionCore::Retry(Time now) {

@@ -18,6 +18,11 @@
 // After a break, Hello says how far this stage is, and everything it reported
 // in the epoch that the coordinator may have missed is said again; the
 // coordinator takes repetitions for what they are.
+//
+// Nothing is said again for ever: a message that is larger than the limit, a
+// session that the coordinator ends for that, and one that breaks time after
+// time before the coordinator shows that it goes on, become a StageFailure in
+// place of all that was to be said again.
 #ifndef PENSTOCK_SERVER_SERVICE_SESSION_CORE_H_
 #define PENSTOCK_SERVER_SERVICE_SESSION_CORE_H_
 
@@ -120,6 +125,9 @@ class SessionCore {
     std::string incarnation;
     absl::Duration first_backoff = absl::Milliseconds(100);
     absl::Duration largest_backoff = absl::Seconds(2);
+    // Sessions that break in a row, each before anything that was said on it
+    // was answered.
+    int most_breaks = 8;
   };
   explicit SessionCore(const Options& options);
 
@@ -157,6 +165,10 @@ class SessionCore {
   void EnterEpoch(int64_t epoch);
   void Remember(const v1::StageMessage& message);
   void Retry(Time now);
+  // In place of all that was reported in this epoch.
+  v1::StageMessage FailJob(const absl::Status& status);
+  // The coordinator has read what was said on this session.
+  void Heard();
   v1::StageMessage MakeHello() const;
   void Stamp(v1::StageMessage& message) const;
 
@@ -170,6 +182,7 @@ class SessionCore {
   absl::Duration lease_ = absl::Seconds(10);
   absl::Duration heartbeat_ = absl::Seconds(1);
   absl::Duration backoff_;
+  int breaks_ = 0;  // In a row, of sessions on which nothing was heard.
   Time next_heartbeat_ = Time::Infinite();
   Time retry_at_ = Time::Infinite();
   // A name that another incarnation holds is retried for one lease.

@@ -9,6 +9,7 @@
 #include "common/status/error_details.h"
 #include "common/status/key_path.h"
 #include "common/status/status_macros.h"
+#include "common/text/utf8.h"
 #include "server/checkpoint/model_folder_reader.h"
 #include "server/executor/measured_memory.h"
 #include "server/model/hugging_face.h"
@@ -20,6 +21,8 @@ namespace penstock::server::service {
 namespace {
 
 constexpr absl::Duration kWatchInterval = absl::Seconds(1);
+// They are for people; the fingerprint is of all.
+constexpr int kFilesTold = 64;
 
 v1::InputReport ToProto(const data::InputReport& report) {
   v1::InputReport out;
@@ -29,9 +32,11 @@ v1::InputReport ToProto(const data::InputReport& report) {
   out.set_sequence_length(report.sequence_length);
   out.set_line_tokens(report.line_tokens);
   out.set_largest_id(report.largest_id);
+  out.set_file_count(static_cast<int64_t>(report.files.size()));
   for (const data::InputFile& file : report.files) {
+    if (out.files_size() == kFilesTold) break;
     v1::InputFile& to = *out.add_files();
-    to.set_path(file.path);
+    to.set_path(common::text::Utf8OrEscaped(file.path));
     to.set_bytes(file.bytes);
   }
   return out;

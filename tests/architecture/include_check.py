@@ -31,6 +31,7 @@ ALLOWED = {
     "coordinator/dispatch": ["common/status", "common/log", "common/ids",
                              "common/time", "common/digest",
                              "common/rpc/cause.h",
+                             "common/rpc/message_limit.h",
                              "penstock/", "coordinator/schedule",
                                       "coordinator/planner",
                                       "coordinator/spec", "coordinator/jobs",

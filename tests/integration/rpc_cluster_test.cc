@@ -19,6 +19,7 @@
 #include "client/coordinator_client.h"
 #include "common/rpc/address.h"
 #include "common/rpc/grpc_settings.h"
+#include "common/rpc/message_limit.h"
 #include "common/sync/mutex.h"
 #include "coordinator/coordinator.h"
 #include "gmock/gmock.h"
@@ -290,6 +291,23 @@ TEST_F(RpcClusterTest, ASessionThatDoesNotBeginWithHelloIsEndedWithAStatus) {
   ASSERT_OK_AND_ASSIGN(const v1::Job created, client_->CreateJob(request));
   std::vector<v1::JobEvent> events;
   EXPECT_EQ(Watch(created.id(), events).state(), v1::Job::STATE_SUCCEEDED);
+}
+
+// On this code a stage stops saying it (server/service/session_core.h).
+TEST_F(RpcClusterTest,
+       AMessageOverTheLimitEndsTheSessionWithResourceExhausted) {
+  StartCoordinator();
+  v1::StageMessage message;
+  message.mutable_end_report()->set_shard_file(std::string(5 << 20, 's'));
+  EXPECT_EQ(EndOfSession(Socket("coordinator"), message.SerializeAsString())
+                .error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);  // Taken, and no Hello.
+  message.mutable_end_report()->set_shard_file(
+      std::string(common::rpc::kMaxControlMessageBytes + 1, 's'));
+  const grpc::Status status =
+      EndOfSession(Socket("coordinator"), message.SerializeAsString());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("larger than max"));
 }
 
 TEST_F(RpcClusterTest, OneWatchTooManyIsAnswered) {

@@ -18,5 +18,11 @@ TEST(Utf8Test, Utf8IsWhatRfc3629Says) {
   }
 }
 
+TEST(Utf8Test, WhatIsNoUtf8IsEscapedAndTheRestStays) {
+  EXPECT_EQ(Utf8OrEscaped("h\u00e4 \\x"), "h\u00e4 \\x");
+  EXPECT_EQ(Utf8OrEscaped("a\xff.txt\xc3"), "a\\xff.txt\\xc3");
+  EXPECT_TRUE(IsUtf8(Utf8OrEscaped("\xed\xa0\x80")));
+}
+
 }  // namespace
 }  // namespace penstock::common::text

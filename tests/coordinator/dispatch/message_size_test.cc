@@ -1,8 +1,10 @@
 #include "coordinator/dispatch/message_size.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
-#include "common/rpc/grpc_settings.h"
+#include "common/rpc/message_limit.h"
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/parameter_sizes.h"
@@ -17,8 +19,6 @@ namespace {
 using ::penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-static_assert(kControlMessageBytes == common::rpc::kMaxControlMessageBytes);
 
 planner::PlanRequest Request(int micro_batches) {
   const auto request = PlanRequestOf(TinyJob(2, micro_batches));
@@ -59,16 +59,50 @@ TEST(MessageSizeTest, TheBoundCoversALongReport) {
     loss.set_loss_sum(123.456);
     loss.set_valid_tokens(1000000);
   }
-  for (int i = 0; i < 28; ++i) {
-    report.add_sums()->set_canonical_index(i);
-    report.mutable_sums(i)->set_sum_squares(0.1);
-  }
   const int64_t bound = ReportBytes({.commands = 2 * kMicroBatches,
                                      .micro_batches = kMicroBatches,
-                                     .stages = 2,
-                                     .parameters = 28});
+                                     .stages = 2});
   EXPECT_GE(bound, static_cast<int64_t>(report.ByteSizeLong()));
   EXPECT_LE(bound, static_cast<int64_t>(report.ByteSizeLong()) * 5 / 4);
+}
+
+TEST(MessageSizeTest, TheBoundCoversTheListsOfParameters) {
+  constexpr int kParameters = 1000;
+  v1::StageReady ready;
+  v1::EndReport end;
+  v1::StepReport sums;
+  for (int i = 0; i < kParameters; ++i) {
+    const std::string name = "transformer.h.65535.attn.c_attn.weight";
+    ready.add_parameters()->set_name(name);
+    ready.mutable_parameters(i)->set_canonical_index(i);
+    ready.mutable_parameters(i)->set_elements(int64_t{1} << 40);
+    ready.mutable_parameters(i)->set_owned(true);
+    end.add_digests()->set_name(name);
+    end.mutable_digests(i)->set_sha256(std::string(32, 'd'));
+    end.add_shard_tensors(name);
+    sums.add_sums()->set_canonical_index(i);
+    sums.mutable_sums(i)->set_sum_squares(0.1);
+  }
+  const int64_t bound = ParameterListBytes(kParameters);
+  const auto most = static_cast<int64_t>(std::max(
+      {ready.ByteSizeLong(), end.ByteSizeLong(), sums.ByteSizeLong()}));
+  EXPECT_GE(bound, most);
+  EXPECT_LE(bound, 2 * most);
+}
+
+TEST(MessageSizeTest, MoreLayersThanAStageCanReportAreRefusedAtTheirKey) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  NewJob job = TinyJob(1, 1);
+  job.spec.model.layers = 65536;
+  EXPECT_THAT(
+      cluster.Create(job).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("tiny.yaml:"), HasSubstr("model.layers"),
+                     HasSubstr("65536 layers on one stage are too many"),
+                     HasSubstr("raise pipeline.stages"))));
+  job.spec.model.layers = 16384;
+  EXPECT_OK(cluster.Create(job).status());
 }
 
 TEST(MessageSizeTest, AHundredThousandMicroBatchesAreRefusedAtOnce) {

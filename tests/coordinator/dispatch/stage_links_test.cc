@@ -1,7 +1,9 @@
 #include "coordinator/dispatch/stage_links.h"
 
+#include <string>
 #include <vector>
 
+#include "common/rpc/message_limit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
@@ -10,7 +12,9 @@ namespace penstock::coordinator::dispatch {
 namespace {
 
 using common::time::MonotonicTime;
+using ::penstock::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kIncarnation[] = "11111111-1111-4111-8111-111111111111";
@@ -31,7 +35,7 @@ class StageLinksTest : public ::testing::Test {
     EXPECT_OK(registry_.OpenSession("a", kIncarnation, session, now_).status());
   }
   void Send(Answer answer = Answer::kNone) {
-    links_.Send("a", v1::CoordinatorMessage(), answer, actions_);
+    EXPECT_OK(links_.Send("a", v1::CoordinatorMessage(), answer, actions_));
   }
   v1::Hello HelloAt(int64_t epoch, int64_t acked) {
     v1::Hello hello;
@@ -70,6 +74,19 @@ TEST_F(StageLinksTest, NumbersAreContiguousAndStartAfreshWithTheEpoch) {
   EXPECT_THAT(Sent(), ElementsAre(1));
 }
 
+TEST_F(StageLinksTest, AMessageOverTheLimitIsRefusedAndTakesNoNumber) {
+  Open(1);
+  links_.Begin("a", 3);
+  v1::CoordinatorMessage large;
+  large.mutable_end()->set_shard_file(
+      std::string(common::rpc::kMaxControlMessageBytes, 's'));
+  EXPECT_THAT(links_.Send("a", large, Answer::kNone, actions_),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("CoordinatorMessage.end.shard_file")));
+  Send();
+  EXPECT_THAT(Sent(), ElementsAre(1));
+}
+
 TEST_F(StageLinksTest, WhatWasNotAcknowledgedIsSentAgain) {
   Open(1);
   links_.Begin("a", 3);
@@ -104,7 +121,7 @@ TEST_F(StageLinksTest, ARepeatedEvaluationAnswersOnlyItsOwnStep) {
   for (const int step : {2, 4}) {
     v1::CoordinatorMessage evaluate;
     evaluate.mutable_commands()->set_step(step);
-    links_.Send("a", evaluate, Answer::kEvalReport, actions_);
+    EXPECT_OK(links_.Send("a", evaluate, Answer::kEvalReport, actions_));
   }
   links_.Answered("a", Answer::kEvalReport, 2);
   links_.Answered("a", Answer::kEvalReport, 2);

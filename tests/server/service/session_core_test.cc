@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/rpc/cause.h"
+#include "common/rpc/message_limit.h"
 #include "common/status/error_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,6 +16,7 @@
 namespace penstock::server::service {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Time = common::time::MonotonicTime;
@@ -51,6 +53,7 @@ class SessionCoreTest : public ::testing::Test {
     Welcome(1);
     ASSERT_EQ(core_.state(), SessionState::kConnected);
   }
+  std::vector<SessionAction> Again();
   static v1::CoordinatorMessage Work(int64_t term, int64_t epoch, int64_t seq) {
     v1::CoordinatorMessage message;
     message.set_term(term);
@@ -191,6 +194,104 @@ TEST_F(SessionCoreTest, UnknownToTheCoordinatorRegistersAgain) {
   Handle(StreamBrokenEvent{absl::NotFoundError("stage-0 is not registered")});
   EXPECT_EQ(core_.state(), SessionState::kRegistering);
   EXPECT_NE(Only<RegisterAction>(Advance(core_.next_tick() - now_)), nullptr);
+}
+
+// What the core says once the session is open again.
+std::vector<SessionAction> SessionCoreTest::Again() {
+  Advance(core_.next_tick() - now_);
+  return Welcome(1);
+}
+
+TEST_F(SessionCoreTest, AMessageOverTheLimitIsAFailureOfTheJob) {
+  Connect();
+  Handle(MessageEvent{Work(1, 1, 1)});
+  v1::StageMessage report;
+  report.mutable_end_report()->set_shard_file(
+      std::string(common::rpc::kMaxControlMessageBytes, 's'));
+  const auto actions = Handle(JobEvent{1, report});
+  const auto* send = Only<SendAction>(actions);
+  ASSERT_NE(send, nullptr);
+  ASSERT_TRUE(send->message.has_failure());
+  EXPECT_EQ(send->message.failure().epoch(), 1);
+  EXPECT_EQ(send->message.failure().cause().reason(), "INTERNAL");
+  EXPECT_THAT(send->message.failure().cause().message(),
+              HasSubstr("StageMessage.end_report.shard_file"));
+  // And nothing else is said again.
+  Handle(StreamBrokenEvent{absl::UnavailableError("reset")});
+  const auto again = Again();
+  ASSERT_NE(Only<SendAction>(again), nullptr);
+  EXPECT_TRUE(Only<SendAction>(again)->message.has_failure());
+}
+
+TEST_F(SessionCoreTest, ASessionThatEndsForTheSizeOfAMessageIsNotRepeated) {
+  Connect();
+  Handle(MessageEvent{Work(1, 1, 1)});
+  v1::StageMessage ready;
+  ready.mutable_ready();
+  Handle(JobEvent{1, ready});
+  Handle(StreamBrokenEvent{absl::ResourceExhaustedError(
+      "Received message larger than max (9 vs. 4)")});
+  const auto again = Again();
+  const auto* send = Only<SendAction>(again);
+  ASSERT_NE(send, nullptr);
+  EXPECT_THAT(send->message.failure().cause().message(),
+              AllOf(HasSubstr("RESOURCE_EXHAUSTED"),
+                    HasSubstr("larger than max (9 vs. 4)")));
+}
+
+TEST_F(SessionCoreTest, SessionsThatAllBreakAreNotRepeatedForEver) {
+  Connect();
+  Handle(MessageEvent{Work(1, 1, 1)});
+  v1::StageMessage ready;
+  ready.mutable_ready();
+  Handle(JobEvent{1, ready});
+  int sessions = 0;
+  absl::Duration last;
+  for (; sessions < 100; ++sessions) {
+    Handle(StreamBrokenEvent{absl::OkStatus()});
+    last = core_.next_tick() - now_;
+    const auto again = Again();
+    ASSERT_NE(Only<SendAction>(again), nullptr);
+    if (!Only<SendAction>(again)->message.has_failure()) continue;
+    EXPECT_THAT(Only<SendAction>(again)->message.failure().cause().message(),
+                HasSubstr("8 sessions in a row"));
+    break;
+  }
+  EXPECT_EQ(sessions, 7);
+  EXPECT_EQ(last, absl::Seconds(2));  // Later and later.
+}
+
+TEST_F(SessionCoreTest, BreaksWithAnswersBetweenThemAreNoFailure) {
+  Connect();
+  Handle(MessageEvent{Work(1, 1, 1)});
+  v1::StageMessage ready;
+  ready.mutable_ready();
+  Handle(JobEvent{1, ready});
+  v1::CoordinatorMessage ack;
+  ack.set_term(1);
+  ack.set_epoch(1);
+  ack.mutable_heartbeat_ack();
+  for (int i = 0; i < 100; ++i) {
+    Handle(StreamBrokenEvent{absl::UnavailableError("reset")});
+    EXPECT_EQ(core_.next_tick() - now_, absl::Milliseconds(100));
+    const auto again = Again();
+    ASSERT_NE(Only<SendAction>(again), nullptr);
+    ASSERT_TRUE(Only<SendAction>(again)->message.has_ready());
+    Handle(MessageEvent{ack});
+  }
+}
+
+TEST_F(SessionCoreTest, ACoordinatorThatIsFullIsDialledAgain) {
+  Handle(StartEvent{});
+  Register();
+  for (int i = 0; i < 20; ++i) {
+    Handle(StreamBrokenEvent{
+        absl::ResourceExhaustedError("1024 sessions are open")});
+    EXPECT_EQ(core_.state(), SessionState::kBroken);
+    EXPECT_NE(Only<OpenStreamAction>(Advance(core_.next_tick() - now_)),
+              nullptr);
+  }
+  EXPECT_THAT(Welcome(1), SizeIs(0));
 }
 
 TEST_F(SessionCoreTest, AbortEntersItsEpochAndOldReportsAreDropped) {
