@@ -3,11 +3,13 @@
 #include <cstdio>
 
 #include "common/process/signals.h"
+#include "common/sync/lock_order.h"
 
 namespace penstock::common::process {
 
 absl::Status BeginDaemon(const DaemonOptions& options) {
   BlockSignals();
+  sync::SkipLockOrderChecks();
   log::Configure({.format = options.log_format == "json" ? log::Format::kJson
                                                          : log::Format::kText,
                   .minimum = options.log_level,

@@ -19,7 +19,7 @@ struct DaemonOptions {
   pid_t parent = 0;  // To end with; 0: none.
 };
 
-// BlockSignals(), the log, DieWithParent(). Call before any thread starts.
+// BlockSignals(), SkipLockOrderChecks(), the log, DieWithParent(). Call before any thread starts.
 // Errors as DieWithParent.
 absl::Status BeginDaemon(const DaemonOptions& options);
 

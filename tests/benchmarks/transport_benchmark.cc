@@ -30,6 +30,7 @@
 
 #include "common/ids/random.h"
 #include "common/log/log.h"
+#include "common/sync/lock_order.h"
 #include "common/time/real_clock.h"
 #include "server/transport/tcp/listener.h"
 #include "tests/conformance/transport_harness.h"
@@ -385,6 +386,7 @@ void RunSide(int number, int fd, int back, const Arguments& arguments) {
 }  // namespace penstock
 
 int main(int argc, char** argv) {
+  penstock::common::sync::SkipLockOrderChecks();  // As a daemon does.
   penstock::Arguments arguments;
   if (argc > 1) arguments.rounds = std::atoi(argv[1]);
   if (argc > 2) arguments.only = argv[2];
