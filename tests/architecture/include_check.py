@@ -20,7 +20,7 @@ ALLOWED = {
     "common/text": [],
     "common/time": ["common/sync"],
     "common/digest": ["common/status", "common/log"],
-    "common/process": ["common/log"],
+    "common/process": ["common/log", "common/sync"],
     "common/rpc": ["common/", "penstock/", "google/"],
     "coordinator/schedule": ["common/status", "common/ids", "common/log"],
     "coordinator/planner": ["common/status", "common/ids", "common/log",
