@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/child_log.h"
+#include "common/file/file.h"
 #include "common/ids/random.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
@@ -215,22 +216,16 @@ std::vector<LocalCluster::Ended> LocalCluster::ReapAnd(Told told) {
 }
 
 absl::Status LocalCluster::SaveCoordinatorLog(const std::string& path) const {
-  const int to =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (to < 0) return Errno(absl::StrCat("cannot open ", path));
+  // Read by its descriptor: the file has no name any more.
+  ASSIGN_OR_RETURN(common::file::File to, common::file::File::Create(path));
   char bytes[65536];
   off_t offset = 0;
   ssize_t n = 0;
   while ((n = pread(coordinator_log_, bytes, sizeof(bytes), offset)) > 0) {
-    if (write(to, bytes, n) != n) {
-      const absl::Status status = Errno(absl::StrCat("writing ", path));
-      close(to);
-      return status;
-    }
+    RETURN_IF_ERROR(to.Write(absl::string_view(bytes, static_cast<size_t>(n))));
     offset += n;
   }
-  close(to);
-  return absl::OkStatus();
+  return to.Close();
 }
 
 void LocalCluster::EndChildren(Which which, int signal,

@@ -1,32 +1,20 @@
 #include "client/report/run_files.h"
 
-#include <cerrno>
-#include <fstream>
-#include <sstream>
+#include <cstdint>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/file/file.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::client::report {
 
 absl::StatusOr<std::optional<std::string>> FileContents(
     const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) {
-    const int error = errno;
-    if (error == ENOENT || error == ENOTDIR) return std::nullopt;
-    return absl::ErrnoToStatus(error, absl::StrCat("cannot open ", path));
-  }
-  std::ostringstream contents;
-  if (file.peek() != std::ifstream::traits_type::eof()) {
-    contents << file.rdbuf();
-  }
-  if (file.bad() || contents.fail()) {
-    return absl::ErrnoToStatus(errno != 0 ? errno : EIO,
-                               absl::StrCat("cannot read ", path));
-  }
-  return std::move(contents).str();
+  absl::StatusOr<std::string> contents =
+      common::file::ReadFile(path, std::numeric_limits<int64_t>::max());
+  if (absl::IsNotFound(contents.status())) return std::nullopt;
+  return contents;
 }
 
 absl::StatusOr<RunFiles> ReadRunFiles(const std::string& run_directory) {

@@ -1,16 +1,12 @@
 #include "coordinator/service/job_files.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/file/file.h"
 #include "common/status/error_details.h"
 #include "common/status/file_error.h"
 #include "common/status/status_macros.h"
@@ -20,54 +16,16 @@ namespace {
 
 using common::status::FileError;
 
-absl::Status WriteAll(int fd, const std::string& contents,
-                      const std::string& path) {
-  size_t written = 0;
-  while (written < contents.size()) {
-    const ssize_t n =
-        write(fd, contents.data() + written, contents.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return FileError(errno, absl::StrCat("writing ", path));
-    written += static_cast<size_t>(n);
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<int> Open(const std::string& path, int flags) {
-  const int fd =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
-  if (fd < 0) return FileError(errno, absl::StrCat("opening ", path));
-  return fd;
-}
-
-absl::Status Close(int fd, const std::string& path) {
-  if (close(fd) == 0) return absl::OkStatus();
-  return FileError(errno, absl::StrCat("closing ", path));
-}
-
 // All of `contents` or nothing: the lines before stay whole.
 absl::Status Append(const std::string& path, const std::string& contents) {
-  ASSIGN_OR_RETURN(const int fd, Open(path, O_APPEND));
-  const off_t size = lseek(fd, 0, SEEK_END);
-  absl::Status status = WriteAll(fd, contents, path);
-  if (!status.ok() && size >= 0 && ftruncate(fd, size) != 0) {
+  ASSIGN_OR_RETURN(common::file::File file,
+                   common::file::File::OpenForAppend(path));
+  absl::Status status = file.Write(contents);
+  if (!status.ok() && !file.Truncate(file.bytes()).ok()) {
     status = common::status::Annotate(
         status, "the last line is torn and could not be taken back");
   }
-  status.Update(Close(fd, path));
-  return status;
-}
-
-absl::Status Replace(const std::string& path, const std::string& contents) {
-  const std::string temporary = path + ".tmp";
-  ASSIGN_OR_RETURN(const int fd, Open(temporary, O_TRUNC));
-  absl::Status status = WriteAll(fd, contents, temporary);
-  status.Update(Close(fd, temporary));
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    status = FileError(errno, absl::StrCat("renaming to ", path));
-  }
-  // What it holds of a full disk is wanted for better things.
-  if (!status.ok()) unlink(temporary.c_str());
+  status.Update(file.Close());
   return status;
 }
 
@@ -93,7 +51,8 @@ absl::Status WriteNow(const dispatch::WriteJobFile& write,
   if (write.mode == dispatch::WriteJobFile::Mode::kAppend) {
     return Append(path, write.contents);
   }
-  return Replace(path, write.contents);
+  return common::file::ReplaceFile(
+      {.path = path.string(), .contents = write.contents});
 }
 
 JobFiles::JobFiles(

@@ -1,14 +1,13 @@
 #include "coordinator/service/job_intake.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/file/file.h"
 #include "common/status/status_macros.h"
 #include "coordinator/spec/job_parser.h"
 #include "coordinator/spec/paths.h"
@@ -22,35 +21,7 @@ constexpr int64_t kLargestSmallFile = 1 << 20;
 
 // A regular file of at most kLargestSmallFile bytes.
 absl::StatusOr<std::string> ReadSmallFile(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status info = fs::status(path, error);
-  if (info.type() == fs::file_type::none) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path.string(), " cannot be read: ", error.message()));
-  }
-  if (!fs::exists(info)) {
-    return absl::NotFoundError(absl::StrCat(path.string(), " does not exist"));
-  }
-  if (!fs::is_regular_file(info)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path.string(), " is no regular file"));
-  }
-  const auto size = fs::file_size(path, error);
-  if (error) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        path.string(), ": its size cannot be read: ", error.message()));
-  }
-  if (size > kLargestSmallFile) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path.string(), " has more than ", kLargestSmallFile, " bytes"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (!file.good() && !file.eof()) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path.string(), " cannot be read"));
-  }
-  return bytes;
+  return common::file::ReadFile(path.string(), kLargestSmallFile);
 }
 
 // Why a deployed coordinator takes no path.

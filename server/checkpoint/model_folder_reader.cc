@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/digest/sha256.h"
+#include "common/file/file.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
-#include "server/checkpoint/file.h"
 #include "server/checkpoint/model_index.h"
 #include "server/device/finite.h"
 
@@ -67,7 +67,8 @@ absl::Status ModelFolderReader::OpenFiles() {
   if (!absl::IsNotFound(file.status())) return file.status();
   const std::string index_path =
       absl::StrCat(options_.folder, "/", kModelIndexFile);
-  absl::StatusOr<std::string> text = ReadTextFile(index_path, kMaxHeaderBytes);
+  absl::StatusOr<std::string> text =
+      common::file::ReadFile(index_path, kMaxHeaderBytes);
   if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(absl::StrCat(
         "model folder ", options_.folder, " has neither ", kModelFile, " nor ",

@@ -34,14 +34,16 @@ bool ConvertsToF32(absl::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
 }
 
-SafetensorsFile::SafetensorsFile(File file, Header header, int64_t data_start)
+SafetensorsFile::SafetensorsFile(common::file::File file, Header header,
+                                 int64_t data_start)
     : file_(std::move(file)),
       header_(std::move(header.parsed)),
       header_digest_(header.digest),
       data_start_(data_start) {}
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
-  ASSIGN_OR_RETURN(File file, File::OpenForRead(path));
+  ASSIGN_OR_RETURN(common::file::File file,
+                   common::file::File::OpenForRead(path));
   std::string first(std::min(file.bytes(), kLengthBytes), '\0');
   const auto bytes_of = [](std::string& text) {
     return absl::MakeSpan(reinterpret_cast<std::byte*>(text.data()),

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/digest/sha256.h"
-#include "server/checkpoint/file.h"
+#include "common/file/file.h"
 #include "server/checkpoint/safetensors_header.h"
 
 namespace penstock::server::checkpoint {
@@ -44,9 +44,9 @@ class SafetensorsFile {
     SafetensorsHeader parsed;
     common::digest::Sha256Digest digest;
   };
-  SafetensorsFile(File file, Header header, int64_t data_start);
+  SafetensorsFile(common::file::File file, Header header, int64_t data_start);
 
-  File file_;
+  common::file::File file_;
   SafetensorsHeader header_;
   common::digest::Sha256Digest header_digest_;
   int64_t data_start_;

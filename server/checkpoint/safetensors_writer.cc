@@ -16,11 +16,6 @@ int64_t Elements(const std::vector<int64_t>& shape) {
   return elements;
 }
 
-absl::Span<const std::byte> BytesOf(absl::string_view text) {
-  return absl::MakeConstSpan(reinterpret_cast<const std::byte*>(text.data()),
-                             text.size());
-}
-
 }  // namespace
 
 std::string FormatSafetensorsHeader(absl::Span<const WrittenTensor> tensors) {
@@ -47,10 +42,10 @@ std::string FormatSafetensorsHeader(absl::Span<const WrittenTensor> tensors) {
 
 absl::StatusOr<SafetensorsWriter> SafetensorsWriter::Create(
     const Options& options) {
-  ASSIGN_OR_RETURN(File file,
-                   File::Create(options.path + options.temporary_suffix));
-  RETURN_IF_ERROR(
-      file.Write(BytesOf(FormatSafetensorsHeader(options.tensors))));
+  ASSIGN_OR_RETURN(
+      common::file::File file,
+      common::file::File::Create(options.path + options.temporary_suffix));
+  RETURN_IF_ERROR(file.Write(FormatSafetensorsHeader(options.tensors)));
   return SafetensorsWriter(options, std::move(file));
 }
 
@@ -77,7 +72,7 @@ absl::Status SafetensorsWriter::Close() {
                      options_.tensors.size(), " tensors were written"));
   }
   RETURN_IF_ERROR(file_.SyncAndClose());
-  return RenameDurably(file_.path(), options_.path);
+  return common::file::RenameDurably(file_.path(), options_.path);
 }
 
 }  // namespace penstock::server::checkpoint

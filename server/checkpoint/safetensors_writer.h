@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/checkpoint/file.h"
+#include "common/file/file.h"
 
 namespace penstock::server::checkpoint {
 
@@ -52,11 +52,11 @@ class SafetensorsWriter {
   absl::Status Close();
 
  private:
-  SafetensorsWriter(const Options& options, File file)
+  SafetensorsWriter(const Options& options, common::file::File file)
       : options_(options), file_(std::move(file)) {}
 
   Options options_;
-  File file_;
+  common::file::File file_;
   size_t next_ = 0;
 };
 

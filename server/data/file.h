@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/functional/function_ref.h"
@@ -16,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/file/file.h"
 
 namespace penstock::server::data {
 
@@ -40,7 +42,6 @@ class File {
   static absl::StatusOr<std::unique_ptr<File>> Open(absl::string_view path,
                                                     Descriptor descriptor,
                                                     PieceDone piece_done = {});
-  ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
@@ -59,27 +60,13 @@ class File {
           visit) const;
 
  private:
-  struct Identity {
-    uint64_t device = 0;
-    uint64_t inode = 0;
-    int64_t bytes = 0;
-    int64_t modified_ns = 0;
-    bool operator==(const Identity&) const = default;
-  };
-  struct Opened {
-    int fd;
-    Identity identity;
-  };
-
-  File(std::string path, Opened opened, Descriptor descriptor,
-       PieceDone piece_done);
-  static absl::StatusOr<Opened> OpenPath(const std::string& path);
-  absl::Status ReadFrom(int fd, int64_t offset,
+  File(common::file::File file, Descriptor descriptor, PieceDone piece_done);
+  absl::Status ReadFrom(const common::file::File& file, int64_t offset,
                         absl::Span<std::byte> out) const;
 
   const std::string path_;
-  const Identity identity_;
-  const int fd_;  // -1: kEachRead.
+  const common::file::FileIdentity identity_;
+  const std::optional<common::file::File> file_;  // Where it is kept.
   const PieceDone piece_done_;
 };
 

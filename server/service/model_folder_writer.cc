@@ -8,9 +8,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/file/file.h"
 #include "common/status/file_error.h"
 #include "common/status/status_macros.h"
-#include "server/checkpoint/file.h"
 #include "server/checkpoint/model_index.h"
 #include "server/checkpoint/safetensors_writer.h"
 #include "server/model/hugging_face.h"
@@ -60,9 +60,9 @@ absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
   RETURN_IF_ERROR(writer.Close());
   std::move(remove_unfinished).Cancel();
   if (has_embedding) {
-    RETURN_IF_ERROR(checkpoint::WriteTextFile(
+    RETURN_IF_ERROR(common::file::ReplaceFile(
         {.path = (folder / std::string(checkpoint::kConfigFile)).string(),
-         .text = model::HuggingFaceConfig(config_),
+         .contents = model::HuggingFaceConfig(config_),
          .temporary_suffix = options.temporary_suffix}));
   }
   return shard;

@@ -15,6 +15,7 @@ COMMON = ["common/"]
 ALLOWED = {
     "common/status": [],
     "common/log": [],
+    "common/file": ["common/status"],
     "common/sync": [],
     "common/ids": ["common/status", "common/log"],
     "common/text": [],

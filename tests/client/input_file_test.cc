@@ -52,7 +52,7 @@ TEST(InputFileTest, MoreThanTheLimitIsRefused) {
   EXPECT_THAT(ReadInputFile("schedule file", dir.Write("most", most)),
               IsOkAndHolds(most));
   EXPECT_THAT(ReadInputFile("schedule file", dir.Write("more", most + "x")),
-              StatusIs(kRefused, HasSubstr("more than 1 MiB")));
+              StatusIs(kRefused, HasSubstr("more than 1048576 bytes")));
 }
 
 }  // namespace

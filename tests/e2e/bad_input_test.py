@@ -143,7 +143,7 @@ class BadInputTest(pc.PenstockCase):
 
   def test_job_file_that_is_none(self):
     before = self.contents()
-    for argument, why in (("none.yaml", "No such file or directory"),
+    for argument, why in (("none.yaml", "cannot be read: No such file or directory"),
                           (".", "is a folder, not a file"),
                           ("/dev/zero", "is a pipe or a device")):
       done = self.penstock("run", argument)
@@ -215,7 +215,7 @@ class BadInputTest(pc.PenstockCase):
     (self.work / "folder").mkdir()
     self.refused(r"--set data\.train: .*folder",
                  arguments=("--set", "data.train=folder"))
-    self.refused(r"--set data\.train: .*/dev/null: is no regular file",
+    self.refused(r"--set data\.train: .*/dev/null: is a pipe or a device",
                  arguments=("--set", "data.train=/dev/null"))
 
   def test_data_that_is_empty(self):

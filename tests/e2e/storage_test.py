@@ -74,7 +74,7 @@ class StorageTest(pc.PenstockCase):
     self.assertEqual(done.code, 1, done)
     self.assertOneMessage(
         done, r"^penstock: job \S+ failed: DISK_FULL: .*/run/model/model-\S+: "
-        r"No space left on device$")
+        r"cannot be written: No space left on device$")
     self.assertEqual(self.check_committed(kept), [1, 2, 3, 4])
     summary = json.loads((kept / "summary.json").read_text())
     self.assertEqual((summary["state"], summary["reason"], summary["steps"]),
@@ -91,7 +91,7 @@ class StorageTest(pc.PenstockCase):
     self.assertEqual(done.code, 1, done)
     self.assertOneMessage(
         done, r"^penstock: job \S+ failed: DISK_FULL: the job's results: "
-        r"\S+ /\S+/run/\S+: No space left on device$")
+        r"/\S+/run/\S+: cannot be written: No space left on device$")
     self.assertGreater(len(self.check_committed(kept)), 3)
 
   def as_nobody(self):

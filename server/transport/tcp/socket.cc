@@ -54,19 +54,6 @@ absl::StatusOr<Fd> NewSocket(const SocketAddress& address) {
 
 }  // namespace
 
-Fd& Fd::operator=(Fd&& other) noexcept {
-  if (this != &other) {
-    Reset();
-    fd_ = std::exchange(other.fd_, -1);
-  }
-  return *this;
-}
-
-void Fd::Reset() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
-}
-
 absl::Status SocketError(absl::string_view what, int error) {
   return absl::UnavailableError(
       absl::StrCat(what, ": ", std::generic_category().message(error)));

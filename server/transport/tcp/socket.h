@@ -7,30 +7,15 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/file/fd.h"
 
 namespace penstock::server::transport::tcp {
 
-// An owned file descriptor. Thread-compatible.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() { Reset(); }
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept;
-
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-  void Reset();
-
- private:
-  int fd_ = -1;
-};
+using common::file::Fd;
 
 struct SocketAddress {
   sockaddr_storage storage{};

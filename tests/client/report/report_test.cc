@@ -115,7 +115,8 @@ TEST(EmptyReportTest, AJobWithoutAnyFileSaysSo) {
 TEST(EmptyReportTest, WithoutTheFolderItIsNotFound) {
   const tests::fakes::TempDir directory;
   EXPECT_THAT(WriteReport(directory.Path("nowhere")),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot write")));
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("report.html.tmp: cannot be written")));
 }
 
 TEST_F(ReportTest, ADamagedFileIsNamedAndNothingIsWritten) {

@@ -70,22 +70,23 @@ TEST_F(JobIntakeTest, AnAbsolutePathStays) {
 }
 
 TEST_F(JobIntakeTest, AScheduleFileThatIsNotThereIsNamedAtItsKey) {
-  EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("tiny.yaml:5:12: pipeline.schedule: "),
-                             HasSubstr("order.csv does not exist"))));
+  EXPECT_THAT(
+      JobIntake(Mode::kEmbedded).Read(Request()).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("tiny.yaml:5:12: pipeline.schedule: "),
+                     HasSubstr("order.csv: cannot be read: No such file"))));
 }
 
 TEST_F(JobIntakeTest, AScheduleFileMayNotBeAFolderOrHuge) {
   fs::create_directories(fs::path(dir_.path()) / "order.csv");
   EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("order.csv is no regular file")));
+                       HasSubstr("order.csv: is a folder, not a file")));
   fs::remove(fs::path(dir_.path()) / "order.csv");
   Write("order.csv", std::string((1 << 20) + 1, ' '));
   EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("order.csv has more than 1048576 bytes")));
+                       HasSubstr("order.csv: has more than 1048576 bytes")));
 }
 
 // Below a folder that is a link to itself nothing can be looked at.
@@ -93,7 +94,7 @@ TEST_F(JobIntakeTest, AFileThatCannotBeLookedAtIsNotCalledTooLarge) {
   fs::create_symlink("order.csv", fs::path(dir_.path()) / "order.csv");
   EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("order.csv cannot be read: "),
+                       AllOf(HasSubstr("order.csv: cannot be read: "),
                              Not(HasSubstr("more than")))));
 }
 

@@ -13,11 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/file/file.h"
 #include "common/log/log.h"
-#include "common/status/error_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/checkpoint/file.h"
 #include "server/checkpoint/model_folder_reader.h"
 #include "server/checkpoint/model_index.h"
 #include "server/checkpoint/safetensors_file.h"
@@ -72,9 +71,8 @@ class ModelFolderTest : public ::testing::Test {
   }
 
   void WriteText(absl::string_view name, absl::string_view text) {
-    ASSERT_OK(WriteTextFile({.path = Path(name),
-                             .text = text,
-                             .temporary_suffix = std::string(kSuffix)}));
+    ASSERT_OK(
+        common::file::ReplaceFile({.path = Path(name), .contents = text}));
   }
 
   void WriteRaw(absl::string_view name, const std::vector<RawTensor>& tensors) {
@@ -252,7 +250,7 @@ TEST_F(ModelFolderTest, NamesFileAndTensorOfEveryFault) {
 TEST_F(ModelFolderTest, RefusesATruncatedFileAtEveryLength) {
   WriteRaw(kModelFile, {embedding_, norm_});
   ASSERT_OK_AND_ASSIGN(const std::string whole,
-                       ReadTextFile(Path(kModelFile), 1 << 20));
+                       common::file::ReadFile(Path(kModelFile), 1 << 20));
   for (size_t size = 0; size < whole.size(); ++size) {
     WriteText(kModelFile, whole.substr(0, size));
     EXPECT_THAT(ModelFolderReader::Open(options_).status(),
@@ -330,7 +328,7 @@ TEST_F(ModelFolderTest, AFolderInPlaceOfTheFileIsAnError) {
   std::filesystem::create_directory(Path(kModelFile));
   EXPECT_THAT(ModelFolderReader::Open(options_).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("not a regular file")));
+                       HasSubstr("is a folder, not a file")));
 }
 
 TEST_F(ModelFolderTest, WhatIsWrittenIsReadBack) {
@@ -378,25 +376,6 @@ TEST_F(ModelFolderTest, WritingIntoAMissingFolderNamesThePath) {
           .status(),
       StatusIs(absl::StatusCode::kNotFound,
                HasSubstr(Path("none/model.safetensors"))));
-}
-
-TEST(CheckpointFileTest, AFullDiskIsSaidWithPathAndReason) {
-  ASSERT_OK_AND_ASSIGN(File file, File::Create("/dev/full"));
-  const std::byte byte{1};
-  const absl::Status status = file.Write(absl::MakeConstSpan(&byte, 1));
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
-                               "write /dev/full: No space left on device"));
-  EXPECT_EQ(common::status::Reason(status), "DISK_FULL");
-}
-
-TEST_F(ModelFolderTest, ATextFileThatCannotBeWrittenLeavesNothing) {
-  std::filesystem::create_symlink("/dev/full", Path("config.json.tmp"));
-  EXPECT_THAT(WriteTextFile({.path = Path("config.json"),
-                             .text = "{}",
-                             .temporary_suffix = ".tmp"}),
-              StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_FALSE(std::filesystem::is_symlink(Path("config.json.tmp")));
-  EXPECT_FALSE(std::filesystem::exists(Path("config.json")));
 }
 
 TEST(SafetensorsWriterTest, DataBeginAtAMultipleOfEight) {

@@ -109,7 +109,7 @@ TEST(FileOpenTest, WhatCannotBeReadIsNotVisible) {
   EXPECT_EQ(common::status::Reason(missing.status()), "INPUT_NOT_VISIBLE");
   EXPECT_THAT(File::Open(dir.path(), Descriptor::kKept),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("is no regular file")));
+                       HasSubstr("is a folder, not a file")));
 }
 
 TEST(FileOpenTest, AFifoIsRefusedWithoutWaitingForAWriter) {
@@ -117,7 +117,7 @@ TEST(FileOpenTest, AFifoIsRefusedWithoutWaitingForAWriter) {
   ASSERT_EQ(mkfifo(dir.Path("fifo").c_str(), 0600), 0);
   EXPECT_THAT(File::Open(dir.Path("fifo"), Descriptor::kKept),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("is no regular file")));
+                       HasSubstr("is a pipe or a device")));
 }
 
 }  // namespace
