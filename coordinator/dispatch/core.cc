@@ -32,6 +32,19 @@ void Core::State::Lost(absl::string_view stage, const v1::Cause& cause,
   }
 }
 
+void Core::State::NoticePause(const Now& now, Actions& actions) {
+  // Ticks come every heartbeat, which are at most a fifth of a lease.
+  const absl::Duration shortest = options.registry.lease / 4;
+  const absl::Duration gap =
+      last_tick.has_value() ? now.monotonic - *last_tick : absl::ZeroDuration();
+  last_tick = now.monotonic;
+  if (gap < shortest) return;
+  registry.Forgive(gap, now.monotonic);
+  for (const auto& run : runs) {
+    if (!run->over()) run->Forgive(gap, Context(now, actions));
+  }
+}
+
 void Core::State::Settle(const Now& now, Actions& actions) {
   if (gone.has_value()) {
     for (const auto& run : runs) {
@@ -303,6 +316,7 @@ void Core::WriteFailed(absl::string_view job_id, const absl::Status& status,
 
 void Core::Tick(const Now& now, Actions& actions) {
   State& s = *state_;
+  s.NoticePause(now, actions);
   // Sessions are forgotten with the stage, so look before.
   std::vector<std::pair<std::string, SessionId>> sessions;
   for (const StageEntry* stage : s.registry.List()) {
@@ -326,7 +340,10 @@ void Core::Tick(const Now& now, Actions& actions) {
 }
 
 MonotonicTime Core::NextTick() const {
-  MonotonicTime next = state_->registry.NextExpiry();
+  if (!state_->last_tick.has_value()) return MonotonicTime();
+  MonotonicTime next =
+      std::min(*state_->last_tick + state_->options.registry.heartbeat,
+               state_->registry.NextExpiry());
   for (const auto& run : state_->runs) next = std::min(next, run->NextTick());
   return next;
 }

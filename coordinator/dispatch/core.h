@@ -101,7 +101,9 @@ class Core {
 
   // --- Time.
 
-  // Does what is due. Early or repeated calls do no harm.
+  // Does what is due: at least every heartbeat. Early or repeated calls do no
+  // harm. One that comes a quarter of a lease late shows that the coordinator
+  // itself did not run: then no stage is blamed for its silence.
   void Tick(const Now& now, Actions& actions);
   common::time::MonotonicTime NextTick() const;
 

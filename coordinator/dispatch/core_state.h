@@ -60,6 +60,8 @@ struct Core::State {
   void Lost(absl::string_view stage, const v1::Cause& cause, const Now& now,
             Actions& actions);
   absl::StatusOr<v1::Job> MakeJob(const NewJob& job, const Now& now);
+  // Notices that the coordinator itself did not run, since its last tick.
+  void NoticePause(const Now& now, Actions& actions);
   // With fixed_stages: a stage without a job will never have one. The first
   // cause stays.
   void Gone(const v1::Cause& cause) {
@@ -73,6 +75,7 @@ struct Core::State {
   int64_t epoch = 0;
   std::vector<std::unique_ptr<JobRun>> runs;  // In order of creation.
   std::optional<v1::Cause> gone;
+  std::optional<common::time::MonotonicTime> last_tick;
 };
 
 }  // namespace penstock::coordinator::dispatch

@@ -25,6 +25,12 @@ void FirstCause::MonitorRefused(absl::string_view stage, MonotonicTime now) {
   refused_[std::string(stage)] = now;
 }
 
+void FirstCause::Forgive(absl::Duration gap) {
+  for (EdgeFailure& edge : edges_) edge.at += gap;
+  for (auto& [stage, at] : broken_) at += gap;
+  for (auto& [stage, at] : refused_) at += gap;
+}
+
 std::optional<LostStage> FirstCause::Lost() const {
   for (const auto& [stage, broken] : broken_) {
     for (const EdgeFailure& edge : edges_) {

@@ -51,6 +51,9 @@ class FirstCause {
   void SessionRestored(absl::string_view stage);
   void MonitorRefused(absl::string_view stage, common::time::MonotonicTime now);
 
+  // Nobody listened for the last `gap`: the windows are longer by that.
+  void Forgive(absl::Duration gap);
+
   // The stage that the evidence so far gives away, if any.
   std::optional<LostStage> Lost() const;
   // The edge failure to blame when the window of one is over without a better

@@ -362,6 +362,28 @@ void JobRun::WriteResults(const RunContext& context) {
              context.actions);
 }
 
+void JobRun::Forgive(absl::Duration gap, const RunContext& context) {
+  const auto later = [&](MonotonicTime& time) {
+    time = std::min(time + gap, context.now.monotonic);
+  };
+  later(since_);
+  later(moved_);
+  deadline_ += gap;
+  first_cause_.Forgive(gap);
+  log_.Occur(
+      {.severity = Occurrence::SEVERITY_WARNING,
+       .kind = "COORDINATOR_PAUSED",
+       .message = absl::StrCat(
+           "the coordinator itself did not run for ",
+           absl::FormatDuration(absl::Trunc(gap, absl::Milliseconds(100))),
+           " (stopped, or its machine was, or without a core); no stage is "
+           "blamed for that: each has a new lease of ",
+           absl::FormatDuration(context.options.registry.lease),
+           " from now on"),
+       .step = log_.job().step()},
+      context.now, context.actions);
+}
+
 MonotonicTime JobRun::NextTick() const {
   if (phase_ == Phase::kStopping || over()) return deadline_;
   return std::min(deadline_, first_cause_.NextDeadline());

@@ -93,6 +93,10 @@ class JobRun {
   // A result file could not be written.
   void WriteFailed(const absl::Status& status, const RunContext& context);
 
+  // The coordinator itself did not run for the last `gap`: no wait of this job
+  // is the longer for it.
+  void Forgive(absl::Duration gap, const RunContext& context);
+
   void Tick(const RunContext& context);
   common::time::MonotonicTime NextTick() const;
 

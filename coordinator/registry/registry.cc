@@ -296,6 +296,20 @@ std::vector<std::string> Registry::Expire(MonotonicTime now) {
   return expired;
 }
 
+void Registry::Forgive(absl::Duration gap, MonotonicTime now) {
+  const auto later = [&](MonotonicTime& time) {
+    time = std::min(time + gap, now);
+  };
+  for (auto& [name, stage] : stages_) {
+    if (stage.lost()) continue;
+    stage.last_contact = now;
+    if (stage.broken_since.has_value()) later(*stage.broken_since);
+    later(stage.progressed);
+    later(stage.progress_since);
+    later(stage.head_since);
+  }
+}
+
 MonotonicTime Registry::NextExpiry() const {
   MonotonicTime next = MonotonicTime::Infinite();
   for (const auto& [name, stage] : stages_) {

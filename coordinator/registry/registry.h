@@ -135,6 +135,10 @@ class Registry {
 
   // Marks stages LOST whose lease is over; returns their names.
   std::vector<std::string> Expire(common::time::MonotonicTime now);
+  // Of the last `gap` nobody can be blamed: nobody listened. Every stage that
+  // is not LOST has a new lease from now on, and what was timed is as old as
+  // before the gap.
+  void Forgive(absl::Duration gap, common::time::MonotonicTime now);
   // When the next lease is over.
   common::time::MonotonicTime NextExpiry() const;
 

@@ -47,6 +47,8 @@ void CoreLoop::Run() {
     const dispatch::Now now{.monotonic = clock_.Monotonic(),
                             .wall = clock_.Now()};
     dispatch::Actions actions;
+    // Before the event: after a pause of this process the core must know of it.
+    if (core_.NextTick() <= now.monotonic) core_.Tick(now, actions);
     if (event != nullptr) event(core_, now, actions);
     if (core_.NextTick() <= now.monotonic) core_.Tick(now, actions);
     Do(std::move(actions));

@@ -149,6 +149,14 @@ void FakeCluster::Advance(absl::Duration duration) {
   }
 }
 
+void FakeCluster::Pause(absl::Duration duration) {
+  Actions actions;
+  core->Tick(now(), actions);
+  clock.Advance(duration);
+  core->Tick(now(), actions);
+  CarryOut(actions);
+}
+
 v1::Job FakeCluster::Job() const {
   const auto job = core->GetJob(job_id_);
   return job.ok() ? *job : v1::Job();

@@ -39,6 +39,8 @@ class FakeCluster {
   // Time passes, in ticks as the core asks for them; heartbeats of connected
   // stages that beat keep their leases.
   void Advance(absl::Duration duration);
+  // Time passes without the core; then it ticks.
+  void Pause(absl::Duration duration);
   std::map<std::string, bool> silent;  // Stages without heartbeats.
   // What a stage's heartbeats say.
   std::map<std::string, v1::Heartbeat> beats;
