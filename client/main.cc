@@ -17,12 +17,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "client/arguments.h"
 #include "client/commands/command.h"
 #include "client/environment.h"
 #include "client/exit_code.h"
-#include "common/process/build_info.h"
+#include "common/process/daemon.h"
 #include "common/process/signals.h"
 #include "common/time/real_clock.h"
 
@@ -90,8 +89,7 @@ int Main(int argc, char** argv) {
       "Pipeline-parallel training of transformer models, exact at every "
       "depth.\n\nExample: penstock run job.yaml --stages 4",
       "penstock");
-  app.set_version_flag("--version", absl::StrCat("penstock ", process::kVersion,
-                                                 " (", process::kBuild, ")"));
+  app.set_version_flag("--version", process::VersionText("penstock"));
   if (const absl::Status status = penstock::client::CheckArguments(
           std::vector<std::string>(argv + 1, argv + argc));
       !status.ok()) {

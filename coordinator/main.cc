@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,11 +46,8 @@ struct Flags {
   std::string state_dir = "/var/lib/penstock";
   std::string lease = "10s";
   std::string heartbeat = "1s";
-  std::string log_format = "text";
-  penstock::common::log::Severity log_level =
-      penstock::common::log::Severity::kInfo;
   bool embedded = false;
-  int die_with_parent = 0;
+  penstock::common::process::DaemonFlags daemon;
   int ready_fd = -1;
 };
 
@@ -94,7 +90,8 @@ void TellReady(int fd) {
 }
 
 bool ParentEnded(const Flags& flags) {
-  return flags.die_with_parent != 0 && getppid() != flags.die_with_parent;
+  return flags.daemon.die_with_parent != 0 &&
+         getppid() != flags.daemon.die_with_parent;
 }
 
 // Stops the coordinator and, where its `penstock run` has died, what is left of
@@ -124,7 +121,7 @@ int End(std::unique_ptr<penstock::coordinator::Coordinator> coordinator,
     if (!orphans.has_value() && ParentEnded(flags)) {
       process::EndWithin(kOrphanLimit + absl::Seconds(1));
       kill_at = clock.Monotonic() + kOrphanLimit;
-      orphans.emplace(address.ToString(), flags.die_with_parent);
+      orphans.emplace(address.ToString(), flags.daemon.die_with_parent);
       // To a stopped one the kernel's SIGTERM has not come yet.
       orphans->Signal(SIGCONT);
     }
@@ -136,7 +133,7 @@ int End(std::unique_ptr<penstock::coordinator::Coordinator> coordinator,
     if (signal != SIGTERM && signal != SIGINT) continue;
     // The kernel sends one for each thread of a dying parent, before getppid()
     // tells that it is gone.
-    if (flags.die_with_parent != 0) continue;
+    if (flags.daemon.die_with_parent != 0) continue;
     remove_sockets();
     _exit(128 + *signal);
   }
@@ -157,8 +154,6 @@ int main(int argc, char** argv) {
   Flags flags;
   CLI::App app("Plans training jobs and drives stage daemons over gRPC.",
                "penstock-coordinator");
-  app.set_version_flag("--version", absl::StrCat("penstock-coordinator ",
-                                                 kVersion, " (", kBuild, ")"));
   app.add_option("--listen", flags.listen,
                  "Where to serve: unix:PATH, or HOST:PORT on loopback")
       ->capture_default_str();
@@ -174,26 +169,13 @@ int main(int argc, char** argv) {
                  "How often stages say that they live; at most a fifth of "
                  "--lease")
       ->capture_default_str();
-  app.add_option("--log-format", flags.log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  using penstock::common::log::Severity;
-  const std::map<std::string, Severity> severities = {
-      {"info", Severity::kInfo},
-      {"warning", Severity::kWarning},
-      {"error", Severity::kError}};
-  app.add_option("--log-level", flags.log_level,
-                 "Least severity that is logged: info, warning or error "
-                 "(default info)")
-      ->transform(CLI::CheckedTransformer(severities));
   app.add_flag("--embedded", flags.embedded,
                "Serve one `penstock run` on this machine: requests name "
                "folders, and the socket's folder is made, and removed at the "
                "end");
-  app.add_option("--die-with-parent", flags.die_with_parent,
-                 "End when this process, our parent, ends");
   app.add_option("--ready-fd", flags.ready_fd,
                  "Write a byte to this descriptor when serving, and close it");
+  process::AddDaemonFlags(app, flags.daemon);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -201,10 +183,7 @@ int main(int argc, char** argv) {
   }
 
   if (const absl::Status begun =
-          process::BeginDaemon({.log_name = "coordinator",
-                                .log_format = flags.log_format,
-                                .log_level = flags.log_level,
-                                .parent = flags.die_with_parent});
+          process::BeginDaemon("coordinator", flags.daemon);
       !begun.ok()) {
     return Fail(begun);
   }

@@ -5,14 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/log/log.h"
 #include "common/process/build_info.h"
 #include "common/process/daemon.h"
 #include "common/process/signals.h"
@@ -39,11 +37,8 @@ struct Flags {
   std::string pool = "default";
   std::string device = "cpu";
   std::string cpu_isa;
-  std::string log_format = "text";
-  penstock::common::log::Severity log_level =
-      penstock::common::log::Severity::kInfo;
   int threads = 0;
-  int die_with_parent = 0;
+  penstock::common::process::DaemonFlags daemon;
 };
 
 int Fail(const absl::Status& status) {
@@ -73,8 +68,6 @@ int main(int argc, char** argv) {
       "Holds one rank's share of a model's layers and executes the "
       "coordinator's commands.",
       "penstock-stage");
-  app.set_version_flag("--version", absl::StrCat("penstock-stage ", kVersion,
-                                                 " (", kBuild, ")"));
   app.add_option("--coordinator", flags.coordinator,
                  "unix:PATH or HOST:PORT of penstock-coordinator")
       ->capture_default_str();
@@ -98,20 +91,7 @@ int main(int argc, char** argv) {
                  "(0: all cores)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--log-format", flags.log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  using penstock::common::log::Severity;
-  const std::map<std::string, Severity> severities = {
-      {"info", Severity::kInfo},
-      {"warning", Severity::kWarning},
-      {"error", Severity::kError}};
-  app.add_option("--log-level", flags.log_level,
-                 "Least severity that is logged: info, warning or error "
-                 "(default info)")
-      ->transform(CLI::CheckedTransformer(severities));
-  app.add_option("--die-with-parent", flags.die_with_parent,
-                 "End when this process, our parent, ends");
+  process::AddDaemonFlags(app, flags.daemon);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -120,11 +100,7 @@ int main(int argc, char** argv) {
 
   const std::string host = HostName();
   if (flags.name.empty()) flags.name = absl::StrCat(host, "-", flags.device);
-  if (const absl::Status begun =
-          process::BeginDaemon({.log_name = flags.name,
-                                .log_format = flags.log_format,
-                                .log_level = flags.log_level,
-                                .parent = flags.die_with_parent});
+  if (const absl::Status begun = process::BeginDaemon(flags.name, flags.daemon);
       !begun.ok()) {
     return Fail(begun);
   }
