@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/ids/edge.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
@@ -12,14 +13,19 @@ namespace {
 // more than two heartbeats is not.
 constexpr absl::Duration kSettled = absl::Seconds(2);
 
+// Of one of the numbers in common.proto, which are EdgeKind's.
 std::string Name(const v1::Edge& edge) {
-  const char* kind = edge.kind() == v1::EDGE_KIND_ACTIVATION ? "activation"
-                     : edge.kind() == v1::EDGE_KIND_GRADIENT ? "gradient"
-                     : edge.kind() == v1::EDGE_KIND_TIED_GRADIENT
-                         ? "tied gradient"
-                         : "tied sum";
-  return absl::StrCat(kind, " ", edge.source_stage(), "->",
-                      edge.target_stage());
+  using common::ids::EdgeKind;
+  static_assert(static_cast<int>(EdgeKind::kActivation) ==
+                v1::EDGE_KIND_ACTIVATION);
+  static_assert(static_cast<int>(EdgeKind::kGradient) ==
+                v1::EDGE_KIND_GRADIENT);
+  static_assert(static_cast<int>(EdgeKind::kTiedGradient) ==
+                v1::EDGE_KIND_TIED_GRADIENT);
+  static_assert(static_cast<int>(EdgeKind::kTiedSum) == v1::EDGE_KIND_TIED_SUM);
+  return common::ids::EdgeName({.kind = static_cast<EdgeKind>(edge.kind()),
+                                .source_stage = edge.source_stage(),
+                                .target_stage = edge.target_stage()});
 }
 
 std::string Text(absl::Duration duration) {

@@ -1,25 +1,9 @@
 #include "coordinator/schedule/lowered_program.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/ids/edge.h"
 
 namespace penstock::coordinator::schedule {
-namespace {
-
-absl::string_view Name(EdgeKind kind) {
-  switch (kind) {
-    case EdgeKind::kActivation:
-      return "activation";
-    case EdgeKind::kGradient:
-      return "gradient";
-    case EdgeKind::kTiedGradient:
-      return "tied-gradient";
-    case EdgeKind::kTiedSum:
-      return "tied-sum";
-  }
-  return "edge";
-}
-
-}  // namespace
 
 int CommandsBefore(const LoweredProgram& program, int rank, int position) {
   int commands = 0;
@@ -30,8 +14,9 @@ int CommandsBefore(const LoweredProgram& program, int rank, int position) {
 }
 
 std::string ToString(const Edge& edge) {
-  return absl::StrCat(Name(edge.kind), " ", edge.source_stage, "->",
-                      edge.target_stage);
+  return common::ids::EdgeName({.kind = edge.kind,
+                                .source_stage = edge.source_stage,
+                                .target_stage = edge.target_stage});
 }
 
 std::string ToString(const LoweredStep& step) {

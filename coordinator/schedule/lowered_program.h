@@ -55,6 +55,7 @@
 #include <string>
 #include <vector>
 
+#include "common/ids/edge.h"
 #include "coordinator/schedule/instruction.h"
 #include "coordinator/schedule/placement.h"
 
@@ -63,12 +64,7 @@ namespace penstock::coordinator::schedule {
 // No edge, no slot.
 inline constexpr int kNone = -1;
 
-enum class EdgeKind : uint8_t {
-  kActivation,    // s -> s + 1
-  kGradient,      // s + 1 -> s
-  kTiedGradient,  // S - 1 -> 0: the head's gradient of the shared weight
-  kTiedSum,       // 0 -> S - 1: the sum
-};
+using common::ids::EdgeKind;
 
 // A directed connection between two stages on different ranks. Its index in
 // LoweredProgram::edges is its id.

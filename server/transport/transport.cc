@@ -3,27 +3,11 @@
 #include "absl/strings/str_cat.h"
 
 namespace penstock::server::transport {
-namespace {
-
-const char* Name(EdgeKind kind) {
-  switch (kind) {
-    case EdgeKind::kActivation:
-      return "activation";
-    case EdgeKind::kGradient:
-      return "gradient";
-    case EdgeKind::kTiedGradient:
-      return "tied gradient";
-    case EdgeKind::kTiedSum:
-      return "tied sum";
-  }
-  return "?";
-}
-
-}  // namespace
 
 std::string ToString(const Edge& edge) {
-  return absl::StrCat(Name(edge.kind), " ", edge.source_stage, "->",
-                      edge.target_stage);
+  return common::ids::EdgeName({.kind = edge.kind,
+                                .source_stage = edge.source_stage,
+                                .target_stage = edge.target_stage});
 }
 
 std::string ToString(const Tag& tag) {

@@ -34,17 +34,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/ids/edge.h"
 #include "server/device/device.h"
 #include "server/device/tensor.h"
 
 namespace penstock::server::transport {
 
-enum class EdgeKind : uint8_t {
-  kActivation = 1,    // s -> s + 1
-  kGradient = 2,      // s + 1 -> s
-  kTiedGradient = 3,  // head -> embedding
-  kTiedSum = 4,       // embedding -> head
-};
+using common::ids::EdgeKind;
 
 struct Edge {
   int32_t source_stage = 0;  // Virtual stages.

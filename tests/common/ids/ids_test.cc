@@ -1,6 +1,7 @@
 #include <set>
 #include <string>
 
+#include "common/ids/edge.h"
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
 #include "common/ids/random.h"
@@ -85,6 +86,26 @@ TEST(GeneratedIdsTest, UuidsAreRecognised) {
   EXPECT_FALSE(IsUuid("00000000-0000-4000-c000-000000000000"));
   EXPECT_FALSE(IsUuid("0000000000000-4000-8000-000000000000"));
   EXPECT_FALSE(IsUuid("0000000G-0000-4000-8000-000000000000"));
+}
+
+TEST(EdgeNameTest, SaysKindAndBothEnds) {
+  EXPECT_EQ(EdgeName({.kind = EdgeKind::kActivation,
+                      .source_stage = 0,
+                      .target_stage = 1}),
+            "activation 0->1");
+  EXPECT_EQ(EdgeName({.kind = EdgeKind::kGradient,
+                      .source_stage = 1,
+                      .target_stage = 0}),
+            "gradient 1->0");
+  EXPECT_EQ(EdgeName({.kind = EdgeKind::kTiedGradient,
+                      .source_stage = 2,
+                      .target_stage = 0}),
+            "tied gradient 2->0");
+  EXPECT_EQ(EdgeName({.kind = EdgeKind::kTiedSum,
+                      .source_stage = 0,
+                      .target_stage = 2}),
+            "tied sum 0->2");
+  EXPECT_EQ(EdgeName({.kind = static_cast<EdgeKind>(9)}), "edge 0->0");
 }
 
 TEST(SystemRandomTest, ValuesDiffer) {

@@ -130,8 +130,8 @@ TEST(Lower, ExchangesTheTiedGradientBetweenHeadAndEmbedding) {
   ASSERT_OK_AND_ASSIGN(
       const LoweredProgram program,
       Lower(schedule, {.tied_embedding = true, .reduce_replicas = true}));
-  EXPECT_EQ(ToString(program.edges[4]), "tied-gradient 2->0");
-  EXPECT_EQ(ToString(program.edges[5]), "tied-sum 0->2");
+  EXPECT_EQ(ToString(program.edges[4]), "tied gradient 2->0");
+  EXPECT_EQ(ToString(program.edges[5]), "tied sum 0->2");
   EXPECT_EQ(program.edges[4].messages, 1);
   EXPECT_THAT(Kinds(program, 0), ElementsAre("0F0", "0B0", "tied-reduce",
                                              "replica-reduce 0", "barrier"));
