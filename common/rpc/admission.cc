@@ -29,9 +29,4 @@ void Admission::Leave() {
   --count_;
 }
 
-int Admission::count() const {
-  MutexLock lock(&mutex_);
-  return count_;
-}
-
 }  // namespace penstock::common::rpc

@@ -25,8 +25,6 @@ class Admission {
   // the ticket.
   absl::StatusOr<Ticket> Enter();
 
-  int count() const;
-
  private:
   void Leave();
 
@@ -34,7 +32,7 @@ class Admission {
   const int limit_;
   const std::string remedy_;
 
-  mutable sync::Mutex mutex_;
+  sync::Mutex mutex_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -2,8 +2,8 @@
 // the same interface over std::mutex, because Debian's abseil is not
 // instrumented and TSan would report false races.
 //
-// sync::Mutex, MutexLock, ReaderMutexLock, CondVar and Notification mean what
-// absl's do (absl/synchronization), with clang's thread-safety annotations.
+// sync::Mutex, MutexLock and Notification mean what absl's do
+// (absl/synchronization), with clang's thread-safety annotations.
 #ifndef PENSTOCK_COMMON_SYNC_MUTEX_H_
 #define PENSTOCK_COMMON_SYNC_MUTEX_H_
 
@@ -24,21 +24,13 @@ namespace penstock::common::sync {
 
 using Mutex = absl::Mutex;
 using MutexLock = absl::MutexLock;
-using ReaderMutexLock = absl::ReaderMutexLock;
-using CondVar = absl::CondVar;
 using Notification = absl::Notification;
 
 #else
 
-class CondVar;
-
-// Readers exclude each other too: allowed by the contract, and TSan sees more.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
-    return mutex_.try_lock();
-  }
   void Unlock() ABSL_UNLOCK_FUNCTION() {
     // A condition of an Await may hold now.
     if (waiters_ > 0) changed_.notify_all();
@@ -79,8 +71,6 @@ class ABSL_LOCKABLE Mutex {
   }
 
  private:
-  friend class CondVar;
-
   std::mutex mutex_;
   std::condition_variable changed_;
   int waiters_ = 0;  // Guarded by mutex_.
@@ -98,38 +88,6 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 
  private:
   Mutex* const mutex_;
-};
-using ReaderMutexLock = MutexLock;
-
-class CondVar {
- public:
-  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    WaitWithDeadline(mutex, absl::InfiniteFuture());
-  }
-  // True when the time passed.
-  bool WaitWithTimeout(Mutex* mutex, absl::Duration timeout)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return WaitWithDeadline(mutex, absl::Now() + timeout);
-  }
-  bool WaitWithDeadline(Mutex* mutex, absl::Time deadline)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
-    if (mutex->waiters_ > 0) mutex->changed_.notify_all();
-    bool timed_out = false;
-    if (deadline == absl::InfiniteFuture()) {
-      signalled_.wait(lock);
-    } else {
-      timed_out = signalled_.wait_until(lock, absl::ToChronoTime(deadline)) ==
-                  std::cv_status::timeout;
-    }
-    lock.release();
-    return timed_out;
-  }
-  void Signal() { signalled_.notify_one(); }
-  void SignalAll() { signalled_.notify_all(); }
-
- private:
-  std::condition_variable signalled_;
 };
 
 class Notification {
@@ -153,10 +111,6 @@ class Notification {
   bool WaitForNotificationWithTimeout(absl::Duration timeout) const {
     MutexLock lock(&mutex_);
     return mutex_.AwaitWithTimeout(absl::Condition(&notified_), timeout);
-  }
-  bool WaitForNotificationWithDeadline(absl::Time deadline) const {
-    MutexLock lock(&mutex_);
-    return mutex_.AwaitWithDeadline(absl::Condition(&notified_), deadline);
   }
 
  private:

@@ -9,7 +9,6 @@ namespace {
 
 struct Counter {
   Mutex mutex;
-  CondVar changed;
   int value ABSL_GUARDED_BY(mutex) = 0;
 };
 
@@ -38,21 +37,6 @@ TEST(MutexTest, AwaitReturnsFalseAtTheDeadline) {
   bool never = false;
   MutexLock lock(&mutex);
   EXPECT_FALSE(mutex.AwaitWithDeadline(absl::Condition(&never), absl::Now()));
-}
-
-TEST(CondVarTest, SignalWakesAWaiter) {
-  Counter counter;
-  std::thread writer([&counter] {
-    MutexLock lock(&counter.mutex);
-    counter.value = 1;
-    counter.changed.SignalAll();
-  });
-  {
-    MutexLock lock(&counter.mutex);
-    while (counter.value == 0) counter.changed.Wait(&counter.mutex);
-    EXPECT_EQ(counter.value, 1);
-  }
-  writer.join();
 }
 
 TEST(NotificationTest, IsSeenByAnotherThread) {
