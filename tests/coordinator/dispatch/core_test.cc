@@ -357,56 +357,5 @@ TEST(CoreTest, TheModelIsIndexedWhenItIsInShards) {
             json::parse(two.File("summary.json"))["weights_sha256"]);
 }
 
-TEST(CoreTest, StagesAreFreeAgainAndServeTheNextJob) {
-  FakeCluster cluster;
-  cluster.Start(2);
-  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
-  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
-  EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
-  cluster.Run();
-  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
-  for (const v1::Stage& stage : cluster.core->ListStages(cluster.now())) {
-    EXPECT_EQ(stage.state(), v1::Stage::STATE_REGISTERED);
-    EXPECT_EQ(stage.job_id(), "");
-  }
-}
-
-TEST(CoreTest, AJobWaitsForItsStagesAndSaysSo) {
-  FakeCluster cluster;
-  cluster.Start(1);
-  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
-  cluster.Advance(absl::Seconds(31));
-  EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
-  const auto notices = cluster.Occurrences("WAITING_FOR_STAGES");
-  ASSERT_EQ(notices.size(), 1);
-  EXPECT_THAT(notices[0].message(),
-              HasSubstr("2 stages of pool default, device cuda or cpu; "
-                        "free: stage-0"));
-}
-
-TEST(CoreTest, ARepeatedRequestGetsTheSameJob) {
-  FakeCluster cluster;
-  NewJob job = TinyJob(1, 1);
-  job.request.set_request_id("9b2c");
-  ASSERT_OK_AND_ASSIGN(const Job first, cluster.Create(job));
-  ASSERT_OK_AND_ASSIGN(const Job second, cluster.Create(job));
-  EXPECT_EQ(first.id(), second.id());
-  EXPECT_THAT(first.id(), ::testing::StartsWith("tiny-"));
-  Actions actions;
-  ASSERT_OK_AND_ASSIGN(const auto all, cluster.core->ListJobs("", 10));
-  EXPECT_EQ(all.size(), 1);
-}
-
-TEST(CoreTest, ValidateOnlyCreatesNothing) {
-  FakeCluster cluster;
-  NewJob job = TinyJob(1, 1);
-  job.request.set_validate_only(true);
-  ASSERT_OK_AND_ASSIGN(const Job answer, cluster.Create(job));
-  EXPECT_EQ(answer.id(), "");
-  EXPECT_THAT(answer.resolved_yaml(), HasSubstr("tiny"));
-  ASSERT_OK_AND_ASSIGN(const auto all, cluster.core->ListJobs("", 10));
-  EXPECT_TRUE(all.empty());
-}
-
 }  // namespace
 }  // namespace penstock::coordinator::dispatch

@@ -1,13 +1,11 @@
 // Model folders, written and read: single file and shards, old and bare names,
 // f16 and bf16, and one clear error for each way in which a folder is wrong.
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -385,21 +383,6 @@ TEST(SafetensorsWriterTest, DataBeginAtAMultipleOfEight) {
         FormatSafetensorsHeader(absl::MakeConstSpan(&tensor, 1)).size() % 8, 0)
         << name;
   }
-}
-
-TEST(ModelIndexTest, ReadsWhatTransformersWrites) {
-  ASSERT_OK_AND_ASSIGN(const ModelIndex read, ParseModelIndex(R"({
-  "metadata": {"total_size": 40},
-  "weight_map": {
-    "a": "model-00001-of-00012.safetensors",
-    "b": "model-00012-of-00012.safetensors"
-  }
-})"));
-  const std::map<std::string, std::string> shards = {
-      {"a", "model-00001-of-00012.safetensors"},
-      {"b", "model-00012-of-00012.safetensors"}};
-  EXPECT_EQ(read.shards, shards);
-  EXPECT_EQ(read.total_bytes, 40);
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+// Assemblies that do not end, and those that only take their time.
+
+#include "coordinator/dispatch/core.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/coordinator/dispatch/fake_cluster.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using v1::Job;
+
+TEST(CoreAssemblyFailureTest, MissingStagesAreNamedAtTheDeadline) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).answers_assignment = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  cluster.Advance(absl::Seconds(121));
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_FAILED);
+  EXPECT_THAT(cluster.Job().cause().message(),
+              AllOf(HasSubstr("not ready after"),
+                    HasSubstr("stage-1 on host host-of-stage-1")));
+  EXPECT_FALSE(cluster.File("summary.json").empty());
+}
+
+TEST(CoreAssemblyFailureTest, AnAssemblyThatGetsOnMayTakeItsTime) {
+  FakeCluster cluster;
+  cluster.Start(3);
+  for (int i = 1; i < 3; ++i) cluster.stage(i).answers_assignment = false;
+  ASSERT_OK(cluster.Create(TinyJob(3, 2)).status());
+  cluster.Run();
+  // One stage is ready, one waits for a peer, and one loads, a tensor every
+  // 100 s: 20 minutes in all.
+  for (int tensor = 0; tensor < 12; ++tensor) {
+    cluster.Advance(absl::Seconds(100));
+    ASSERT_EQ(cluster.Job().state(), Job::STATE_ASSEMBLING) << tensor;
+    ++cluster.stage(2).progress;
+  }
+  cluster.stage(2).AnswerAssignment();
+  cluster.Run();
+  cluster.Advance(absl::Seconds(100));
+  cluster.stage(1).AnswerAssignment();
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+}
+
+TEST(CoreAssemblyFailureTest, ButNotForEver) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).answers_assignment = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  for (int minute = 0; minute < 31; ++minute) {
+    ASSERT_EQ(cluster.Job().state(),
+              minute < 30 ? Job::STATE_ASSEMBLING : Job::STATE_FAILED)
+        << minute;
+    ++cluster.stage(1).progress;
+    cluster.Advance(absl::Minutes(1));
+  }
+  EXPECT_THAT(cluster.Job().cause().message(),
+              HasSubstr("not ready after 30m"));
+}
+
+// Only the coordinator decides: no stage gives up on a peer that still loads.
+TEST(CoreAssemblyFailureTest, StagesConnectAsLongAsTheAssemblyLasts) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.stage(0).answers_assignment = false;
+  cluster.Run();
+  EXPECT_EQ(cluster.stage(0).assignment().connect_deadline().seconds(),
+            absl::ToInt64Seconds(Options().assembly_deadline));
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::dispatch

@@ -1,0 +1,83 @@
+// Jobs before they have stages: created, repeated, waiting their turn.
+
+#include "coordinator/dispatch/core.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/coordinator/dispatch/fake_cluster.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+using penstock::testing::StatusIs;
+using ::testing::HasSubstr;
+using v1::Job;
+
+TEST(CoreQueueTest, StagesAreFreeAgainAndServeTheNextJob) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
+  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  for (const v1::Stage& stage : cluster.core->ListStages(cluster.now())) {
+    EXPECT_EQ(stage.state(), v1::Stage::STATE_REGISTERED);
+    EXPECT_EQ(stage.job_id(), "");
+  }
+}
+
+TEST(CoreQueueTest, AJobWaitsForItsStagesAndSaysSo) {
+  FakeCluster cluster;
+  cluster.Start(1);
+  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
+  cluster.Advance(absl::Seconds(31));
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
+  const auto notices = cluster.Occurrences("WAITING_FOR_STAGES");
+  ASSERT_EQ(notices.size(), 1);
+  EXPECT_THAT(notices[0].message(),
+              HasSubstr("2 stages of pool default, device cuda or cpu; "
+                        "free: stage-0"));
+}
+
+TEST(CoreQueueTest, ARepeatedRequestGetsTheSameJob) {
+  FakeCluster cluster;
+  NewJob job = TinyJob(1, 1);
+  job.request.set_request_id("9b2c");
+  ASSERT_OK_AND_ASSIGN(const Job first, cluster.Create(job));
+  ASSERT_OK_AND_ASSIGN(const Job second, cluster.Create(job));
+  EXPECT_EQ(first.id(), second.id());
+  EXPECT_THAT(first.id(), ::testing::StartsWith("tiny-"));
+  Actions actions;
+  ASSERT_OK_AND_ASSIGN(const auto all, cluster.core->ListJobs("", 10));
+  EXPECT_EQ(all.size(), 1);
+}
+
+TEST(CoreQueueTest, ValidateOnlyCreatesNothing) {
+  FakeCluster cluster;
+  NewJob job = TinyJob(1, 1);
+  job.request.set_validate_only(true);
+  ASSERT_OK_AND_ASSIGN(const Job answer, cluster.Create(job));
+  EXPECT_EQ(answer.id(), "");
+  EXPECT_THAT(answer.resolved_yaml(), HasSubstr("tiny"));
+  ASSERT_OK_AND_ASSIGN(const auto all, cluster.core->ListJobs("", 10));
+  EXPECT_TRUE(all.empty());
+}
+
+TEST(CoreQueueTest, InAStandingClusterAJobMayWait) {
+  FakeCluster cluster;
+  cluster.Start(1);
+  NewJob job = TinyJob(2, 2);
+  ASSERT_OK(cluster.Create(job).status());
+  v1::ReportStageExitRequest request;
+  request.set_stage_name("stage-1");
+  Actions actions;
+  EXPECT_THAT(cluster.core->ReportStageExit(request, cluster.now(), actions),
+              StatusIs(absl::StatusCode::kNotFound));
+  cluster.Advance(absl::Minutes(10));
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
+  EXPECT_EQ(cluster.Occurrences("WAITING_FOR_STAGES").size(), 20);
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::dispatch

@@ -1,0 +1,151 @@
+// How many slots each edge gets: against the least that does not deadlock, and
+// the least at full speed.
+#include <optional>
+
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/simulator.h"
+#include "coordinator/schedule/verifier.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/coordinator/schedule/example_schedules.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::schedule {
+namespace {
+
+using ::penstock::testing::StatusIs;
+using ::testing::HasSubstr;
+
+// What a schedule needs where every edge has the same number of slots and sends
+// block.
+struct Slots {
+  int most_that_deadlocks = -1;
+  int least_at_full_speed = 0;
+};
+Slots UniformSlots(const Schedule& schedule, int send_buffers,
+                   double transfer) {
+  const Costs costs =
+      UniformCosts(schedule.ranks(), schedule.chunks(), {1, 1, 1, transfer});
+  const auto makespan = [&](int slots) -> std::optional<double> {
+    const absl::StatusOr<LoweredProgram> program =
+        Lower(schedule, {.send_buffers = send_buffers, .uniform_slots = slots});
+    if (!program.ok()) {
+      EXPECT_THAT(program, StatusIs(absl::StatusCode::kInvalidArgument,
+                                    HasSubstr("deadlock")));
+      return std::nullopt;
+    }
+    return Simulate(*program, costs)->makespan;
+  };
+  const double unlimited = *makespan(schedule.micro_batches);
+  Slots result;
+  for (int slots = 0; result.least_at_full_speed == 0; ++slots) {
+    const std::optional<double> time = makespan(slots);
+    if (!time.has_value()) {
+      result.most_that_deadlocks = slots;
+    } else if (slots > 0 && *time <= unlimited + 1e-9) {
+      result.least_at_full_speed = slots;
+    }
+  }
+  return result;
+}
+
+TEST(Capacity, LoopedBfsNeedsThirteenSlotsAndDeadlocksAtThree) {
+  const Schedule schedule =
+      LoopedBfs({.ranks = 4, .chunks = 2, .micro_batches = 16});
+  const Slots blocking = UniformSlots(schedule, 0, 0);
+  EXPECT_EQ(blocking.most_that_deadlocks, 3);
+  EXPECT_EQ(blocking.least_at_full_speed, 13);  // So 12 is slower.
+  // One send buffer holds one message more.
+  EXPECT_EQ(UniformSlots(schedule, 1, 0).most_that_deadlocks, 2);
+}
+
+TEST(Capacity, InterleavedZb1pNeedsSixSlotsAndDeadlocksAtThree) {
+  const Schedule schedule =
+      InterleavedZb1p({.ranks = 8, .chunks = 2, .micro_batches = 24});
+  const Slots blocking = UniformSlots(schedule, 0, 0);
+  EXPECT_EQ(blocking.most_that_deadlocks, 3);
+  EXPECT_EQ(blocking.least_at_full_speed, 6);
+}
+
+TEST(Capacity, OtherSchedulesNeedTwoSlotsAtMost) {
+  for (const auto& [ranks, micro_batches] : {std::pair{4, 8}, {8, 24}}) {
+    const Shape shape{.ranks = ranks, .micro_batches = micro_batches};
+    const auto gpipe = *Generate("gpipe", shape);
+    const auto one_forward_one_backward = *Generate("1f1b", shape);
+    // GPipe is a stream: with transfers the second slot takes the next message
+    // while the first is worked on.
+    EXPECT_EQ(UniformSlots(gpipe, 0, 0.001).least_at_full_speed, 2);
+    EXPECT_EQ(
+        UniformSlots(one_forward_one_backward, 0, 0.001).least_at_full_speed,
+        1);
+    EXPECT_EQ(UniformSlots(ZbH2(shape), 0, 0.001).least_at_full_speed, 2);
+  }
+}
+
+// The stash takes inputs early where its slots lie idle, so a looped schedule
+// whose chunks hold all micro-batches needs none ahead.
+TEST(Capacity, LoopedBfsNeedsNoSlotAheadOfItsStash) {
+  const Schedule schedule =
+      LoopedBfs({.ranks = 4, .chunks = 2, .micro_batches = 16});
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, {}));
+  for (const StageSlots& stage : program.stages) {
+    EXPECT_EQ(stage.slots, 16);
+    EXPECT_EQ(stage.ahead(), 0);
+  }
+  int most = 0;
+  for (const Edge& edge : program.edges) {
+    if (edge.kind == EdgeKind::kGradient) most = std::max(most, edge.capacity);
+  }
+  EXPECT_EQ(most, 13);  // The thirteen above.
+}
+
+TEST(Capacity, GrowsByASlotAheadWhereTransfersWouldBeExposed) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Generate("1f1b", {.ranks = 4, .micro_batches = 16}));
+  LoweringOptions options;
+  options.costs = UniformCosts(4, 1, {1, 1, 1, 0.1});
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, options));
+  EXPECT_EQ(program.stages[0].ahead(), 0);
+  EXPECT_EQ(program.stages[3].ahead(), 1);
+  EXPECT_EQ(program.stages[3].slots, 2);
+}
+
+TEST(Capacity, AMemoryLimitTakesSlotsAwayButNeverToADeadlock) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Generate("1f1b", {.ranks = 4, .micro_batches = 16}));
+  LoweringOptions options;
+  options.costs = UniformCosts(4, 1, {1, 1, 1, 0.1});
+  options.memory.stages.assign(4, {.held_until_input = 100});
+  options.memory.slot = {.activation = 10, .gradient = 10, .tied = 0};
+  // Rank 3: one activation (100), one send buffer (10), one slot ahead (10).
+  options.memory.limits.assign(4, 1000);
+  options.memory.limits[3] = 120;
+  ASSERT_OK_AND_ASSIGN(LoweredProgram program, Lower(schedule, options));
+  EXPECT_EQ(program.stages[3].slots, 2);
+  options.memory.limits[3] = 119;
+  ASSERT_OK_AND_ASSIGN(program, Lower(schedule, options));
+  EXPECT_EQ(program.stages[3].slots, 1);
+  EXPECT_OK(VerifyLowered(program, options.memory));
+  options.memory.limits[3] = 109;
+  EXPECT_THAT(Lower(schedule, options),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("rank 3 needs 110 bytes with the fewest "
+                                 "slots, 1 more than its limit of 109")));
+}
+
+TEST(Capacity, AMemoryLimitThatWouldDeadlockIsRefused) {
+  // Looped BFS with 1 gradient slot an edge deadlocks.
+  const Schedule schedule =
+      LoopedBfs({.ranks = 4, .chunks = 2, .micro_batches = 16});
+  LoweringOptions options;
+  options.memory.slot.gradient = 1;
+  options.memory.limits.assign(4, 4);
+  EXPECT_THAT(Lower(schedule, options),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("the slots that fit in the memory limits "
+                                 "deadlock")));
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::schedule
