@@ -59,7 +59,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 
   absl::StatusOr<v1::Job> CreateJob(
       const v1::CreateJobRequest& request) override {
-    return Call(*jobs_, &v1::JobService::Stub::CreateJob, request);
+    return Call(*jobs_, &v1::JobService::Stub::CreateJob, request,
+                options_.computing);
   }
   absl::StatusOr<v1::Job> CancelJob(const std::string& job_id,
                                     absl::Duration timeout) override {
@@ -123,11 +124,13 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 
   absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
       const v1::SimulateScheduleRequest& request) override {
-    return Call(*plans_, &v1::PlanService::Stub::SimulateSchedule, request);
+    return Call(*plans_, &v1::PlanService::Stub::SimulateSchedule, request,
+                options_.computing);
   }
   absl::StatusOr<v1::VerifyScheduleResponse> VerifySchedule(
       const v1::VerifyScheduleRequest& request) override {
-    return Call(*plans_, &v1::PlanService::Stub::VerifySchedule, request);
+    return Call(*plans_, &v1::PlanService::Stub::VerifySchedule, request,
+                options_.computing);
   }
 
  private:

@@ -27,6 +27,8 @@ class CoordinatorClient {
   struct Options {
     common::rpc::Address address;
     absl::Duration timeout = absl::Seconds(10);  // Of a unary call.
+    // Of one whose answer is computed: a schedule of the largest size.
+    absl::Duration computing = absl::Seconds(60);
   };
   static std::unique_ptr<CoordinatorClient> Connect(const Options& options);
   virtual ~CoordinatorClient() = default;

@@ -118,6 +118,10 @@ int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
   request.set_micro_batches(flags.micro_batches);
   request.set_chunks(flags.chunks);
   request.set_memory_limit(flags.memory_limit);
+  using Request = v1::SimulateScheduleRequest;
+  request.set_detail(flags.format == "csv"   ? Request::DETAIL_ORDER
+                     : flags.format == "svg" ? Request::DETAIL_COMMANDS
+                                             : Request::DETAIL_SUMMARY);
   if (flags.forward) request.set_forward(*flags.forward);
   if (flags.backward_input) request.set_backward_input(*flags.backward_input);
   if (flags.backward_weight) {

@@ -157,12 +157,8 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
     ASSIGN_OR_RETURN(options.memory,
                      SlotMemory(memory, order.placement, *limit));
   }
-  if (absl::Status verified = schedule::Verify(order, options);
-      !verified.ok()) {
-    return Blame(verified);
-  }
   absl::StatusOr<schedule::LoweredProgram> program =
-      schedule::Lower(order, options);
+      schedule::LowerVerified(order, options);
   if (!program.ok()) return Blame(program.status());
   plan.program = *std::move(program);
 

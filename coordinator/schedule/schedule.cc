@@ -9,18 +9,18 @@ absl::Status CheckShape(absl::string_view name, const Shape& shape) {
   const struct {
     absl::string_view what;
     int value;
-  } positive[] = {{"ranks", shape.ranks},
-                  {"chunks", shape.chunks},
-                  {"micro-batches", shape.micro_batches}};
-  for (const auto& [what, value] : positive) {
+    int64_t most;
+  } positive[] = {{"ranks", shape.ranks, kMaxRanks},
+                  {"chunks", shape.chunks, kMaxCells},
+                  {"micro-batches", shape.micro_batches, kMaxCells}};
+  for (const auto& [what, value, most] : positive) {
     if (value < 1) {
       return absl::InvalidArgumentError(absl::StrCat(
           name, ": the number of ", what, " is ", value, ", at least 1"));
     }
-    if (value > kMaxCells) {
-      return absl::InvalidArgumentError(absl::StrCat(name, ": the number of ",
-                                                     what, " is ", value,
-                                                     ", at most ", kMaxCells));
+    if (value > most) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": the number of ", what, " is ", value, ", at most ", most));
     }
   }
   const int64_t stages = int64_t{shape.ranks} * shape.chunks;

@@ -23,12 +23,14 @@ struct Shape {
   int micro_batches = 1;  // M
 };
 
-// Stage-micro-batch pairs that a step may have; keeps a mistyped number from
-// asking for more memory than there is.
-inline constexpr int64_t kMaxCells = int64_t{1} << 22;
+// Ranks, and stage-micro-batch pairs, that a step may have: what is generated,
+// proved and simulated in a few seconds of one core
+// (build/dev/benchmarks/schedule_benchmark), which is what a call may take.
+inline constexpr int kMaxRanks = 4096;
+inline constexpr int64_t kMaxCells = int64_t{1} << 20;
 
-// InvalidArgument unless all are positive and K*v*M is at most kMaxCells;
-// `name` is the schedule's.
+// InvalidArgument unless all are positive, K is at most kMaxRanks and K*v*M at
+// most kMaxCells; `name` is the schedule's.
 absl::Status CheckShape(absl::string_view name, const Shape& shape);
 
 // Also InvalidArgument where the schedule has one chunk a rank and shape.chunks

@@ -30,14 +30,20 @@ absl::Status OverLimit(const Schedule& schedule, LoweringOptions options,
 }  // namespace
 
 absl::Status Verify(const Schedule& schedule, const LoweringOptions& options) {
-  const absl::StatusOr<LoweredProgram> program = Lower(schedule, options);
+  return LowerVerified(schedule, options).status();
+}
+
+absl::StatusOr<LoweredProgram> LowerVerified(const Schedule& schedule,
+                                             const LoweringOptions& options) {
+  absl::StatusOr<LoweredProgram> program = Lower(schedule, options);
   if (!program.ok()) {
     const bool memory =
         program.status().code() == absl::StatusCode::kResourceExhausted;
     return memory ? OverLimit(schedule, options, program.status())
                   : program.status();
   }
-  return VerifyLowered(*program, options.memory);
+  RETURN_IF_ERROR(VerifyLowered(*program, options.memory));
+  return program;
 }
 
 }  // namespace penstock::coordinator::schedule

@@ -14,6 +14,7 @@
 #define PENSTOCK_COORDINATOR_SCHEDULE_VERIFIER_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "coordinator/schedule/lowering.h"
 #include "coordinator/schedule/schedule.h"
 
@@ -24,6 +25,9 @@ namespace penstock::coordinator::schedule {
 //   the grid of commands with the place marked as >0F3<; under 4 KiB.
 // ResourceExhausted: more bytes than a rank's limit.
 absl::Status Verify(const Schedule& schedule, const LoweringOptions& options);
+// The same; returns the lowered program that was checked.
+absl::StatusOr<LoweredProgram> LowerVerified(const Schedule& schedule,
+                                             const LoweringOptions& options);
 
 // The invariants that show in a lowered program: 4, 5, 7 and 8 and that every
 // slot holds one message at a time. For programs that arrive from elsewhere.

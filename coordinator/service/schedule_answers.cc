@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/rpc/message_limit.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/schedule/costs.h"
@@ -93,9 +94,8 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
                    schedule::Generate(request.schedule(), shape));
   ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
                    Options(request, plan.ranks(), plan.chunks()));
-  RETURN_IF_ERROR(Refusal(schedule::Verify(plan, options), plan.chunks()));
   absl::StatusOr<schedule::LoweredProgram> lowered =
-      schedule::Lower(plan, options);
+      schedule::LowerVerified(plan, options);
   RETURN_IF_ERROR(Refusal(lowered.status(), plan.chunks()));
   const schedule::LoweredProgram& program = *lowered;
   ASSIGN_OR_RETURN(const schedule::Simulation simulation,
@@ -105,6 +105,12 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
         "the times are too large: their sum is no finite number");
   }
 
+  using Request = v1::SimulateScheduleRequest;
+  const Request::Detail detail = request.detail();
+  const bool commands = detail == Request::DETAIL_UNSPECIFIED ||
+                        detail == Request::DETAIL_COMMANDS;
+  const bool order =
+      detail == Request::DETAIL_UNSPECIFIED || detail == Request::DETAIL_ORDER;
   v1::SimulateScheduleResponse response;
   response.set_makespan(simulation.makespan);
   response.set_bubble_rate(simulation.bubble_rate);
@@ -113,7 +119,7 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
     v1::SimulatedRank& out = *response.add_ranks();
     out.set_busy(simulation.ranks[rank].busy);
     out.set_peak_in_flight(simulation.ranks[rank].peak_in_flight);
-    for (size_t i = 0; i < program.steps[rank].size(); ++i) {
+    for (size_t i = 0; commands && i < program.steps[rank].size(); ++i) {
       const schedule::LoweredStep& step = program.steps[rank][i];
       if (step.kind != schedule::StepKind::kCompute) continue;
       v1::SimulatedCommand& command = *out.add_commands();
@@ -141,7 +147,13 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
                        " message ", item.message));
     }
   }
-  response.set_csv(schedule::PrintCsv(plan));
+  if (order) response.set_csv(schedule::PrintCsv(plan));
+  if (const absl::Status fits = common::rpc::CheckMessageSize(response);
+      !fits.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        request.schedule(), ": the answer for ", shape.ranks, " stages and ",
+        shape.micro_batches, " micro-batches is too large: ", fits.message()));
+  }
   return response;
 }
 
@@ -155,9 +167,8 @@ absl::StatusOr<v1::VerifyScheduleResponse> VerifySchedule(
                    schedule::ParseCsv(request.file(), csv));
   schedule::LoweringOptions options;
   if (request.has_slots()) options.uniform_slots = request.slots();
-  RETURN_IF_ERROR(schedule::Verify(plan, options));
   ASSIGN_OR_RETURN(const schedule::LoweredProgram program,
-                   schedule::Lower(plan, options));
+                   schedule::LowerVerified(plan, options));
   ASSIGN_OR_RETURN(
       const schedule::Simulation simulation,
       schedule::Simulate(

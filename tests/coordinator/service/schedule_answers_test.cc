@@ -48,6 +48,44 @@ TEST(SimulateScheduleTest, CsvIsWhatVerifyTakes) {
   EXPECT_EQ(verified.makespan(), answer.makespan());
 }
 
+TEST(SimulateScheduleTest, TheAnswerHoldsWhatWasAskedFor) {
+  auto request = Request("1f1b", 2, 3);
+  request.set_detail(v1::SimulateScheduleRequest::DETAIL_SUMMARY);
+  ASSERT_OK_AND_ASSIGN(const auto summary, SimulateSchedule(request));
+  EXPECT_EQ(summary.ranks(0).commands_size(), 0);
+  EXPECT_EQ(summary.ranks(0).busy(), 9);
+  EXPECT_EQ(summary.csv(), "");
+  request.set_detail(v1::SimulateScheduleRequest::DETAIL_COMMANDS);
+  ASSERT_OK_AND_ASSIGN(const auto commands, SimulateSchedule(request));
+  EXPECT_EQ(commands.ranks(0).commands_size(), 6);
+  EXPECT_EQ(commands.csv(), "");
+  request.set_detail(v1::SimulateScheduleRequest::DETAIL_ORDER);
+  ASSERT_OK_AND_ASSIGN(const auto order, SimulateSchedule(request));
+  EXPECT_EQ(order.ranks(0).commands_size(), 0);
+  EXPECT_NE(order.csv(), "");
+}
+
+TEST(SimulateScheduleTest, SizesBeyondTheLimitsAreRefusedAtOnce) {
+  EXPECT_THAT(SimulateSchedule(Request("1f1b", 100000, 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("ranks is 100000, at most 4096")));
+  EXPECT_THAT(
+      SimulateSchedule(Request("1f1b", 1025, 1024)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("1025 stages with 1024 micro-batches are more than "
+                         "1048576 stage-micro-batches")));
+}
+
+TEST(SimulateScheduleTest, AnAnswerThatNoMessageHoldsIsRefused) {
+  auto request = Request("1f1b", 1, 1 << 20);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the answer for 1 stages and 1048576 "
+                                 "micro-batches is too large")));
+  request.set_detail(v1::SimulateScheduleRequest::DETAIL_SUMMARY);
+  EXPECT_THAT(SimulateSchedule(request), IsOk());
+}
+
 TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
   auto request = Request("1f1b", 4, 8);
   request.set_memory_limit(4);
