@@ -12,6 +12,15 @@ import unittest
 import penstock_case as pc
 
 
+def has_ipv6():
+  try:
+    with socket.socket(socket.AF_INET6) as probe:
+      probe.bind(("::1", 0))
+  except OSError:
+    return False
+  return True
+
+
 class DaemonTest(pc.PenstockCase):
 
   def start_coordinator(self, *arguments, listen=None):
@@ -136,6 +145,25 @@ class DaemonTest(pc.PenstockCase):
     self.assertIn("in use", second.stderr)
     # The first is none the worse.
     self.assertEqual(self.penstock("health", "--address", address).code, 0)
+    self.terminate(coordinator)
+
+  def test_both_families_on_one_port(self):
+    if not has_ipv6():
+      self.skipTest("this machine has no IPv6 loopback")
+    coordinator, address = self.start_coordinator("--insecure-listen", "[::]:0")
+    port = re.fullmatch(r"\[::\]:([1-9]\d*)", address).group(1)
+    stage = self.start("penstock-stage", "--coordinator", f"[::1]:{port}",
+                       "--name", "stage-a", "--listen", "[::1]:0",
+                       "--data-interface", "[::1]")
+    got = self.await_stage(f"127.0.0.1:{port}", "stage-a", "REGISTERED")
+    self.assertRegex(got["data_address"], r"^\[::1\]:[1-9]\d*$")
+    for host in ("127.0.0.1", "[::1]", "localhost"):
+      done = self.penstock("health", "--address", f"{host}:{port}")
+      self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
+    done = self.penstock("health", "--address", got["monitor_address"],
+                         "readiness")
+    self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
+    self.terminate(stage)
     self.terminate(coordinator)
 
   def test_sockets_are_for_owner_and_group(self):

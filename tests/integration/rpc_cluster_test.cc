@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "client/coordinator_client.h"
 #include "common/rpc/address.h"
+#include "common/rpc/bind_check.h"
 #include "common/rpc/grpc_settings.h"
 #include "common/rpc/message_limit.h"
 #include "common/sync/mutex.h"
@@ -36,6 +37,7 @@ using ::penstock::testing::IsOk;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
+constexpr char kIPv6[] = "[::1]";
 constexpr absl::Duration kLimit = absl::Seconds(120);
 
 // What one stage daemon said at its end.
@@ -49,22 +51,23 @@ class RpcClusterTest : public ::testing::Test {
   void StartCoordinator(const coordinator::service::Limits& limits = {}) {
     coordinator::Coordinator::Options options;
     options.limits = limits;
-    options.listen = Socket("coordinator");
+    options.listen = Listen("coordinator");
     options.state_directory = dir_.Path("state");
     options.embedded = true;
     auto started = coordinator::Coordinator::Start(options);
     ASSERT_OK(started.status());
     coordinator_ = *std::move(started);
     client_ = client::CoordinatorClient::Connect(
-        {.address = Socket("coordinator"), .timeout = absl::Seconds(30)});
+        {.address = coordinator_->address(), .timeout = absl::Seconds(30)});
     ASSERT_OK(client_->AwaitServing(kLimit));
   }
 
   absl::StatusOr<std::unique_ptr<server::StageDaemon>> MakeStage(
       const std::string& name) {
     server::StageDaemon::Options options;
-    options.coordinator = Socket("coordinator");
-    options.listen = Socket(name);
+    options.coordinator = coordinator_->address();
+    options.listen = Listen(name);
+    options.data_address = data_address_;
     options.name = name;
     options.device = "reference";
     options.threads = 1;
@@ -82,6 +85,12 @@ class RpcClusterTest : public ::testing::Test {
     }
   }
 
+  // A Unix socket, or a port of the interface for data where that is IPv6.
+  common::rpc::Address Listen(const std::string& name) const {
+    return data_address_ == kIPv6
+               ? *common::rpc::ParseAddress(absl::StrCat(kIPv6, ":0"))
+               : Socket(name);
+  }
   common::rpc::Address Socket(const std::string& name) const {
     return *common::rpc::ParseAddress(
         absl::StrCat("unix:", dir_.Path(name), ".sock"));
@@ -117,6 +126,7 @@ class RpcClusterTest : public ::testing::Test {
     return last;
   }
 
+  std::string data_address_ = "127.0.0.1";
   tests::fakes::TempDir dir_;
   Ends ends_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;
@@ -143,6 +153,30 @@ TEST_F(RpcClusterTest, AJobRunsFromFileToModel) {
                            "model/model-00001-of-00002.safetensors",
                            "model/model.safetensors.index.json"}) {
     EXPECT_TRUE(std::filesystem::exists(dir_.Path("run") + "/" + name)) << name;
+  }
+}
+
+TEST_F(RpcClusterTest, AJobRunsOverIPv6) {
+  data_address_ = kIPv6;
+  if (const absl::Status there = common::rpc::TryListen(Listen("any"));
+      !there.ok()) {
+    GTEST_SKIP() << "this machine has no IPv6 loopback: " << there;
+  }
+  StartCoordinator();
+  EXPECT_THAT(coordinator_->address().ToString(),
+              ::testing::StartsWith("[::1]:"));
+  StartStages(3);
+  ASSERT_OK_AND_ASSIGN(const v1::Job created,
+                       client_->CreateJob(Request(3, 2)));
+  std::vector<v1::JobEvent> events;
+  const v1::Job job = Watch(created.id(), events);
+  EXPECT_EQ(job.state(), v1::Job::STATE_SUCCEEDED) << job.DebugString();
+  ASSERT_OK_AND_ASSIGN(const v1::ListStagesResponse list,
+                       client_->ListStages());
+  EXPECT_THAT(list.stages(), SizeIs(3));
+  for (const v1::Stage& stage : list.stages()) {
+    EXPECT_THAT(stage.data_address(), ::testing::StartsWith("[::1]:"));
+    EXPECT_THAT(stage.monitor_address(), ::testing::StartsWith("[::1]:"));
   }
 }
 
