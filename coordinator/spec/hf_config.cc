@@ -23,7 +23,10 @@ void ReadNumbers(const Json& json, const char* eps_key, HfConfig& out) {
   const auto positive = [&](const char* key, double& field) {
     const std::optional<double> value = NumberField(json, key, out.errors);
     if (!value.has_value()) return;
-    if (*value > 0) {
+    if (!FitsF32(*value)) {
+      out.errors.push_back(
+          absl::StrCat(key, ": is ", FormatNumber(*value), "; ", kNotInF32));
+    } else if (*value > 0) {
       field = *value;
     } else {
       out.errors.push_back(absl::StrCat(key, ": is ", FormatNumber(*value),

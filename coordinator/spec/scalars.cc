@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -65,12 +66,16 @@ std::optional<double> ParseNumber(absl::string_view text) {
 }
 
 std::optional<int64_t> ParseWhole(absl::string_view text) {
-  if (absl::StrContains(text, '.')) return std::nullopt;
   const std::optional<double> number = ParseNumber(text);
   if (!number.has_value()) return std::nullopt;
   int64_t whole = 0;
   if (absl::SimpleAtoi(text, &whole)) return whole;
   return ToWhole(*number);
+}
+
+bool FitsF32(double value) {
+  return value == 0 || (std::abs(value) >= std::numeric_limits<float>::min() &&
+                        std::abs(value) <= std::numeric_limits<float>::max());
 }
 
 std::optional<int64_t> ParseByteSize(absl::string_view text) {

@@ -14,11 +14,18 @@
 
 namespace penstock::coordinator::spec {
 
-// A whole number: `12`, `-3`, or with an exponent (`1e4`) if whole and exact.
+// A whole number: `12`, `-3`, or in another form (`1e4`, `3.0`) if whole and
+// exact.
 std::optional<int64_t> ParseWhole(absl::string_view text);
 
 // A finite number: `0.1`, `1e-3`, `1.0e-3`. No inf, nan, hexadecimal, `1_000`.
 std::optional<double> ParseNumber(absl::string_view text);
+
+// Whether the stages, which compute in f32, can: 0, or a normal number of f32
+// (the others are flushed to 0, or infinite); and why not, in words.
+bool FitsF32(double value);
+inline constexpr char kNotInF32[] =
+    "stages compute in f32, which holds 1.18e-38 to 3.40e38";
 
 // Bytes: a whole number, or a number with KiB, MiB or GiB if whole bytes.
 std::optional<int64_t> ParseByteSize(absl::string_view text);

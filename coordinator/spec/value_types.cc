@@ -24,6 +24,22 @@ std::string NumberHint(const YamlNode& node) {
   return "";
 }
 
+bool IsBelowOne(double x) {
+  return FitsF32(x) && x >= 0 && static_cast<float>(x) < 1;
+}
+
+// Also of a number that is right but for f32.
+std::string RoundedHint(const YamlNode& node) {
+  const std::optional<double> value = ParseNumber(node.scalar);
+  if (!IsPlain(node) || !value.has_value()) return NumberHint(node);
+  if (!FitsF32(*value)) {
+    return kNotInF32;
+  }
+  return *value < 1 && static_cast<float>(*value) >= 1
+             ? "stages compute in f32, where this is 1; at most 0.99999994"
+             : "";
+}
+
 std::string ByteSizeHint(const YamlNode& node) {
   const std::string lower = absl::AsciiStrToLower(node.scalar);
   for (const absl::string_view unit : {"k", "m", "g"}) {
@@ -76,7 +92,13 @@ ValueType<int64_t> Whole(int64_t min, int64_t max) {
         }
         return value;
       },
-      .hint = NumberHint};
+      .hint = [max, open_ended](const YamlNode& node) -> std::string {
+        const std::optional<double> value = ParseNumber(node.scalar);
+        return open_ended && IsPlain(node) && value.has_value() &&
+                       *value > static_cast<double>(max)
+                   ? absl::StrCat("at most ", max)
+                   : NumberHint(node);
+      }};
 }
 
 ValueType<double> Number(absl::string_view expected, bool (*accepts)(double)) {
@@ -84,10 +106,12 @@ ValueType<double> Number(absl::string_view expected, bool (*accepts)(double)) {
           .read = [accepts](const YamlNode& node) -> std::optional<double> {
             if (!IsPlain(node)) return std::nullopt;
             const std::optional<double> value = ParseNumber(node.scalar);
-            if (!value.has_value() || !accepts(*value)) return std::nullopt;
+            if (!value.has_value() || !FitsF32(*value) || !accepts(*value)) {
+              return std::nullopt;
+            }
             return value;
           },
-          .hint = NumberHint};
+          .hint = RoundedHint};
 }
 
 ValueType<double> AnyPositive() {
@@ -97,8 +121,7 @@ ValueType<double> NotNegative() {
   return Number("a number of at least 0", [](double x) { return x >= 0; });
 }
 ValueType<double> BelowOne() {
-  return Number("a number from 0 to below 1",
-                [](double x) { return x >= 0 && x < 1; });
+  return Number("a number from 0 to below 1", IsBelowOne);
 }
 ValueType<double> UpToOne() {
   return Number("a number from 0 to 1",

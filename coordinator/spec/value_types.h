@@ -43,7 +43,8 @@ std::string WrongValue(const ValueType<T>& type, const YamlNode& node) {
 // min <= value <= max.
 ValueType<int64_t> Whole(int64_t min, int64_t max);
 
-// A finite number for which `accepts` holds; `expected` says so in words.
+// A number that f32 holds, for which `accepts` holds; `expected` says so in
+// words.
 ValueType<double> Number(absl::string_view expected, bool (*accepts)(double));
 ValueType<double> AnyPositive();  // "a number above 0"
 ValueType<double> NotNegative();  // "a number of at least 0"

@@ -331,7 +331,8 @@ class FailureTest(pc.PenstockCase):
 
   def test_last_update_that_destroys_the_weights(self):
     self.write_job()
-    done = self.run_job("--set", "optimizer.lr=1e39", "--set", "steps=1")
+    done = self.run_job("--set", "optimizer.lr=3e38", "--set",
+                        "optimizer.weight_decay=10", "--set", "steps=1")
     self.assertEqual(done.code, 1, done)
     self.assertRegex(done.stderr, r"(?m)^penstock: job \S+ failed: NONFINITE: "
                      r"the model is lost: .* transformer\.\S+ after step 1 are "

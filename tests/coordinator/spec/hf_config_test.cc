@@ -178,6 +178,7 @@ TEST(HfConfigTest, KeysThatChangeTheMathematicsAreRefused) {
       {"gpt2_tiny", "vocab_size", "18446744073709551615",
        "must be a whole number from 1"},
       {"gpt2_tiny", "layer_norm_epsilon", "0", "must be above 0"},
+      {"gpt2_tiny", "layer_norm_epsilon", "1e-60", "stages compute in f32"},
       {"gpt2_tiny", "tie_word_embeddings", "1", "must be true or false"},
       {"gpt2_tiny", "model_type", "\"mistral\"",
        "model_type: is \"mistral\", must be \"gpt2\" or \"llama\""},
