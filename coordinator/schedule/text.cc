@@ -32,6 +32,7 @@ class Reader {
 
   absl::StatusOr<std::vector<std::vector<Command>>> Rows() {
     std::vector<std::vector<Command>> rows;
+    absl::ConsumePrefix(&text_, "\xef\xbb\xbf");  // As spreadsheets begin it.
     while (!text_.empty()) {
       ++line_;
       const size_t end = text_.find('\n');

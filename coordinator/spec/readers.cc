@@ -56,6 +56,13 @@ void ReadSchedule(const YamlNode& node, const Place& place) {
   }
   ValueType<ScheduleKind> type = WordOf(kScheduleKindNames);
   absl::StrAppend(&type.expected, ", or file:PATH");
+  // `file:` without a path is a mapping to YAML.
+  const bool no_path = node.scalar == "file:" || node.Find("file") != nullptr;
+  if (no_path) {
+    type.hint = [](const YamlNode&) {
+      return "write file:PATH, such as file:orders.csv";
+    };
+  }
   To(
       std::move(type),
       [](Draft & d) -> auto& { return d.spec.pipeline.schedule; })(node, place);

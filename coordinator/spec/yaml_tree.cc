@@ -20,6 +20,10 @@ namespace {
 
 constexpr int kMaxNodes = 65536;
 
+std::string TooDeep() {
+  return absl::StrCat("nested deeper than ", kMaxDepth, " levels");
+}
+
 bool IsPlainWord(absl::string_view key) {
   if (key.empty() || key.size() > 64) return false;
   for (const char c : key) {
@@ -188,8 +192,7 @@ class TreeBuilder : public YAML::EventHandler {
     level.path = Begin(mark);
     RefuseDecoration(level.path, tag, anchor);
     if (static_cast<int>(levels_.size()) >= kMaxDepth) {
-      throw Stop{mark,
-                 absl::StrCat("nested deeper than ", kMaxDepth, " levels")};
+      throw Stop{mark, TooDeep()};
     }
     levels_.push_back(std::move(level));
   }
@@ -207,6 +210,18 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Level> levels_;
   int nodes_ = 0;
 };
+
+// Whether brackets are nested deeper than any file may be: of one that is not
+// right otherwise either. Quoted ones count too.
+bool NestedTooDeep(absl::string_view bytes) {
+  int depth = 0;
+  for (const char c : bytes) {
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kMaxDepth) return true;
+  }
+  return false;
+}
 
 // Line and column, from 1, of byte `offset`.
 void PlaceRoot(absl::string_view bytes, size_t offset, PositionMap& positions) {
@@ -286,7 +301,9 @@ std::optional<YamlNode> ParseYaml(absl::string_view bytes,
     if (!mark.is_null()) {
       positions.AddFilePosition("", mark.line + 1, mark.column + 1);
     }
-    violations.push_back({"", std::string(message)});
+    // yaml-cpp calls many open brackets something else.
+    violations.push_back(
+        {"", NestedTooDeep(bytes) ? TooDeep() : std::string(message)});
   };
   // The only try block of the room's YAML side: yaml-cpp and Stop end here.
   try {

@@ -47,6 +47,14 @@ TEST(ParseCsv, TakesPyTorchFilesWithIdleCellsAndCarriageReturns) {
   EXPECT_EQ(PrintCsv(read), "0F0,0I0,0W0\n1F0,1B0\n");
 }
 
+// As spreadsheets do.
+TEST(ParseCsv, SkipsAByteOrderMark) {
+  ASSERT_OK_AND_ASSIGN(const Schedule read, ParseCsv("\xef\xbb\xbf"
+                                                     "0F0,0I0,0W0\n1F0,1B0\n",
+                                                     Two()));
+  EXPECT_EQ(PrintCsv(read), "0F0,0I0,0W0\n1F0,1B0\n");
+}
+
 TEST(ParseCsv, SkipsComments) {
   ASSERT_OK_AND_ASSIGN(const Schedule read,
                        ParseCsv("# first\n0F0,0B0\n# second\n1F0,1B0", Two()));

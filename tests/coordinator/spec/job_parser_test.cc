@@ -156,6 +156,10 @@ TEST(JobParserTest, BadOverrideKeysAndValuesAreRefused) {
   EXPECT_THAT(Errors(kJob, {"steps=[1"}),
               HasSubstr("--set steps: value \"[1\": "));
   EXPECT_THAT(Errors(kJob, {"steps="}), HasSubstr("got nothing"));
+  EXPECT_THAT(Errors(kJob, {"pipeline.schedule=file:"}),
+              HasSubstr("write file:PATH, such as file:orders.csv"));
+  EXPECT_THAT(Errors(kJob, {"seed=18446744073709551615"}),
+              HasSubstr("at most 9223372036854775807"));
   EXPECT_THAT(Errors(kJob, {"steps=*x"}), HasSubstr("--set steps: value"));
   EXPECT_THAT(Errors(kJob, {"steps=\xff"}), HasSubstr("is not UTF-8 text"));
   EXPECT_THAT(Errors("- 1\n", {"steps=1"}), HasSubstr("got a list"));
