@@ -1,6 +1,7 @@
 #include "client/progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,20 +19,24 @@ std::string Rate(double per_second) {
   return absl::StrFormat("%.0f", per_second);
 }
 
+// printf writes the sign of a NaN.
+std::string Nats(double loss) {
+  return std::isnan(loss) ? "nan" : absl::StrFormat("%.4f", loss);
+}
+
 }  // namespace
 
 std::string ProgressLine(const v1::StepMetrics& metrics, int64_t steps,
                          absl::Duration eta) {
   std::string line =
-      absl::StrFormat("step %d/%d  loss %.4f  %s tokens/s", metrics.step(),
-                      steps, metrics.loss(), Rate(metrics.tokens_per_second()));
+      absl::StrFormat("step %d/%d  loss %s  %s tokens/s", metrics.step(), steps,
+                      Nats(metrics.loss()), Rate(metrics.tokens_per_second()));
   if (metrics.has_bubble_rate()) {
     absl::StrAppendFormat(&line, "  bubble %.1f %%",
                           100 * metrics.bubble_rate());
   }
   if (metrics.has_validation_loss()) {
-    absl::StrAppendFormat(&line, "  validation %.4f",
-                          metrics.validation_loss());
+    absl::StrAppend(&line, "  validation ", Nats(metrics.validation_loss()));
   }
   if (eta > absl::ZeroDuration()) {
     absl::StrAppend(&line, "  ETA ",

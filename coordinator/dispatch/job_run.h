@@ -34,6 +34,7 @@
 #include "coordinator/dispatch/inputs.h"
 #include "coordinator/dispatch/job_log.h"
 #include "coordinator/dispatch/options.h"
+#include "coordinator/dispatch/skipped_steps.h"
 #include "coordinator/dispatch/stage_links.h"
 #include "coordinator/dispatch/stall_report.h"
 #include "coordinator/dispatch/step_barrier.h"
@@ -155,6 +156,10 @@ class JobRun {
   absl::Status Advance(const RunContext& context);
   void Moved(const RunContext& context);
   void Release(const StepResult& result, const RunContext& context);
+  // Says that a step updates nothing, and why. False: the job has failed.
+  bool TellOfSkip(const StepResult& result, const RunContext& context);
+  void TellOfRun(const std::optional<SkippedSteps::Run>& ended,
+                 const RunContext& context);
   bool Evaluates(int64_t step) const;
   // Commits the applied step, once its evaluation is there.
   void Commit(const RunContext& context);
@@ -203,6 +208,7 @@ class JobRun {
   std::optional<CommittedStep> released_;  // Released, not yet applied.
   std::optional<CommittedStep> applied_;   // Applied, not yet committed.
   std::map<int64_t, v1::EvalReport> evaluations_;
+  SkippedSteps skipped_;
   common::time::MonotonicTime first_step_;
   common::time::MonotonicTime step_start_;
   common::time::MonotonicTime moved_;  // When something last moved.

@@ -160,37 +160,61 @@ absl::Status JobRun::Advance(const RunContext& context) {
   return absl::OkStatus();
 }
 
-void JobRun::Release(const StepResult& result, const RunContext& context) {
+void JobRun::TellOfRun(const std::optional<SkippedSteps::Run>& ended,
+                       const RunContext& context) {
+  if (!ended.has_value()) return;
+  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+              .kind = ended->kind,
+              .message = Describe(*ended),
+              .step = ended->first + ended->count - 1},
+             context.now, context.actions);
+}
+
+bool JobRun::TellOfSkip(const StepResult& result, const RunContext& context) {
   const bool broken = !result.nonfinite.empty();
-  if (broken || result.valid_tokens == 0) {
-    const bool fails = broken && inputs_.spec.optimizer.on_nonfinite ==
-                                     spec::OnNonfinite::kFail;
-    const std::string stage =
-        broken ? crew_.names[result.nonfinite_rank] : std::string();
-    const std::string message =
-        broken ? absl::StrCat("step ", result.step, ": ", result.nonfinite,
-                              " on ", stage, " is not finite")
-               : absl::StrCat("step ", result.step,
-                              " has no valid token; it updates nothing");
-    if (fails) {
-      Fail(Job::STATE_REASON_NONFINITE,
-           common::rpc::ToCause(common::status::WithReason(
-                                    absl::OutOfRangeError(absl::StrCat(
-                                        message,
-                                        "; lower the learning rate, or set "
-                                        "optimizer.on_nonfinite: skip")),
-                                    "NONFINITE"),
-                                stage),
-           context);
-      return;
-    }
+  const std::string kind = broken                     ? "NONFINITE"
+                           : result.valid_tokens == 0 ? "NO_VALID_TOKENS"
+                                                      : "";
+  TellOfRun(skipped_.Next(result.step, kind), context);
+  if (kind.empty()) return true;
+  const std::string stage =
+      broken ? crew_.names[result.nonfinite_rank] : std::string();
+  const std::string message =
+      broken ? absl::StrCat("step ", result.step, ": ", result.nonfinite,
+                            " on ", stage, " is not finite")
+             : absl::StrCat("step ", result.step,
+                            " has no valid token; it updates nothing");
+  const bool skip =
+      inputs_.spec.optimizer.on_nonfinite == spec::OnNonfinite::kSkip;
+  const int64_t in_a_row = skipped_.run().count;
+  if (broken && (!skip || in_a_row >= kMostNonfiniteSteps)) {
+    const std::string advice =
+        skip ? absl::StrCat("; ", Describe(skipped_.run()),
+                            ", and none will be finite again; lower the "
+                            "learning rate")
+             : "; lower the learning rate, or set optimizer.on_nonfinite: skip";
+    Fail(Job::STATE_REASON_NONFINITE,
+         common::rpc::ToCause(
+             common::status::WithReason(
+                 absl::OutOfRangeError(absl::StrCat(message, advice)),
+                 "NONFINITE"),
+             stage),
+         context);
+    return false;
+  }
+  if (in_a_row == 1) {
     log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
-                .kind = broken ? "NONFINITE" : "NO_VALID_TOKENS",
+                .kind = kind,
                 .message = message + (broken ? "; skipped" : ""),
                 .stage_name = stage,
                 .step = result.step},
                context.now, context.actions);
   }
+  return true;
+}
+
+void JobRun::Release(const StepResult& result, const RunContext& context) {
+  if (!TellOfSkip(result, context)) return;
   CommittedStep step{.result = result, .started = step_start_};
   for (auto& report : reports_[result.step]) {
     step.reports.push_back(*std::move(report));
@@ -223,6 +247,7 @@ void JobRun::Commit(const RunContext& context) {
 }
 
 void JobRun::SendEnd(const RunContext& context) {
+  TellOfRun(skipped_.End(), context);
   phase_ = Phase::kEnding;
   since_ = context.now.monotonic;
   deadline_ = since_ + context.options.end_deadline;

@@ -1,5 +1,6 @@
 #include "client/progress.h"
 
+#include <limits>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -102,6 +103,13 @@ TEST_F(ProgressTest, NoneIsSilentButForMessages) {
   EXPECT_EQ(out_, "");
   progress.Message("stage-1 ended");
   EXPECT_EQ(out_, "stage-1 ended\n");
+}
+
+TEST_F(ProgressTest, ALossThatIsNoNumberHasNoSign) {
+  v1::StepMetrics metrics = Step(3);
+  metrics.set_loss(-std::numeric_limits<double>::quiet_NaN());
+  EXPECT_THAT(ProgressLine(metrics, 9, absl::ZeroDuration()),
+              HasSubstr("loss nan  "));
 }
 
 }  // namespace

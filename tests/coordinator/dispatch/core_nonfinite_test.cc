@@ -50,6 +50,43 @@ TEST(CoreNonfiniteTest, OrIsSkippedOnEveryStage) {
   EXPECT_THAT(cluster.File("metrics.jsonl"), HasSubstr("\"skipped\":true"));
 }
 
+TEST(CoreNonfiniteTest, ARunOfSkipsIsSaidAtItsEndsOnly) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(0).nonfinite = "transformer.wpe.weight";
+  cluster.stage(0).nonfinite_step = 2;
+  cluster.stage(0).nonfinite_until = 100;
+  NewJob job = TinyJob(2, 2, 102);
+  job.spec.optimizer.on_nonfinite = spec::OnNonfinite::kSkip;
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  const auto said = cluster.Occurrences("NONFINITE");
+  ASSERT_EQ(said.size(), 2);
+  EXPECT_THAT(said[0].message(), HasSubstr("step 2: "));
+  EXPECT_EQ(said[1].message(), "steps 2 to 100, 99 in a row, were skipped");
+}
+
+TEST(CoreNonfiniteTest, AHundredSkipsInARowAreTheEnd) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).nonfinite = "transformer.wpe.weight";
+  cluster.stage(1).nonfinite_step = 3;
+  cluster.stage(1).nonfinite_until = 1000;
+  NewJob job = TinyJob(2, 2, 1000);
+  job.spec.optimizer.on_nonfinite = spec::OnNonfinite::kSkip;
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_FAILED);
+  EXPECT_EQ(cluster.Job().reason(), Job::STATE_REASON_NONFINITE);
+  EXPECT_EQ(cluster.Job().cause().stage_name(), "stage-1");
+  EXPECT_EQ(cluster.Job().step(), 101);
+  EXPECT_THAT(cluster.Job().cause().message(),
+              AllOf(HasSubstr("step 102: "), HasSubstr("wpe.weight on stage-1"),
+                    HasSubstr("steps 3 to 102, 100 in a row, were skipped"),
+                    HasSubstr("lower the learning rate")));
+}
+
 TEST(CoreNonfiniteTest, AStepWithoutAValidTokenIsReported) {
   FakeCluster cluster;
   cluster.Start(1);

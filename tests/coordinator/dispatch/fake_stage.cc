@@ -1,5 +1,6 @@
 #include "tests/coordinator/dispatch/fake_stage.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "coordinator/planner/parameter_sizes.h"
@@ -181,7 +182,10 @@ v1::StepReport FakeStage::Report(const v1::StepCommands& commands) const {
     entry.set_loss_sum(loss);
     entry.set_valid_tokens(valid_tokens);
   }
-  if (commands.step() == nonfinite_step) report.set_nonfinite(nonfinite);
+  if (commands.step() >= nonfinite_step &&
+      commands.step() <= std::max(nonfinite_step, nonfinite_until)) {
+    report.set_nonfinite(nonfinite);
+  }
   int64_t at = 0;
   for (const v1::Command& command : commands.commands()) {
     if (!commands.full_timings()) break;

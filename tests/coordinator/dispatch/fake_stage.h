@@ -91,6 +91,7 @@ class FakeStage {
   int64_t valid_tokens = 4;
   std::string nonfinite;  // In step `nonfinite_step`.
   int64_t nonfinite_step = 0;
+  int64_t nonfinite_until = 0;  // Also in the steps up to this one.
   double sum_squares = 1;
 
  private:
