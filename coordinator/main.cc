@@ -28,6 +28,7 @@
 #include "common/time/real_clock.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/orphaned_stages.h"
+#include "coordinator/state_folder.h"
 
 namespace {
 
@@ -195,6 +196,14 @@ int main(int argc, char** argv) {
   const auto heartbeat = ParseInterval("--heartbeat", flags.heartbeat);
   if (!heartbeat.ok()) return Fail(heartbeat.status());
 
+  // Of a `penstock run` every job has a folder of its own.
+  std::optional<penstock::coordinator::StateFolder> state;
+  if (!flags.embedded) {
+    auto opened = penstock::coordinator::StateFolder::Open(flags.state_dir);
+    if (!opened.ok()) return Fail(opened.status());
+    state = *std::move(opened);
+    flags.state_dir = state->path();
+  }
   const bool owns_folder =
       flags.embedded && address->kind == rpc::AddressKind::kUnix;
   const auto folder = std::filesystem::path(address->path).parent_path();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
@@ -33,6 +34,14 @@ namespace {
 
 // How often watchers of the monitor service are given a look.
 constexpr absl::Duration kPublishInterval = absl::Milliseconds(200);
+
+// Where to listen for the data plane: the kernel's choice of a port there. The
+// brackets of an IPv6 address may be left out.
+std::string DataAddress(const std::string& interface) {
+  const bool bare = absl::StrContains(interface, ':') && interface[0] != '[';
+  return bare ? absl::StrCat("[", interface, "]:0")
+              : absl::StrCat(interface, ":0");
+}
 
 int64_t ResidentBytes() {
   int64_t total = 0, resident = 0;
@@ -63,10 +72,10 @@ class StageProcess final : public StageDaemon {
     RETURN_IF_ERROR(common::ids::CheckStageName(options_.name));
     ASSIGN_OR_RETURN(const std::vector<std::string> ids,
                      NumericsIds(options_.device, options_.cpu_isa));
-    ASSIGN_OR_RETURN(listener_,
-                     transport::tcp::Listener::Open(
-                         {.address = absl::StrCat(options_.data_address, ":0")},
-                         clock_, random_));
+    ASSIGN_OR_RETURN(
+        listener_,
+        transport::tcp::Listener::Open(
+            {.address = DataAddress(options_.data_address)}, clock_, random_));
     ASSIGN_OR_RETURN(monitor_, service::MonitorServer::Start(
                                    {.address = options_.listen,
                                     .status = [this] { return Status(); }},

@@ -33,6 +33,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const Address& address, const std::vector<grpc::Service*>& services,
     ReactorRegistry& reactors) {
   RETURN_IF_ERROR(CheckUnixSocketFree(address));
+  // gRPC only says that it failed, and logs why in a form of its own. A socket
+  // that nobody serves is in the way of this, not of gRPC.
+  if (address.kind == AddressKind::kTcp ||
+      access(address.path.c_str(), F_OK) != 0) {
+    RETURN_IF_ERROR(TryListen(address));
+  }
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   ConfigureServer(builder);

@@ -141,8 +141,14 @@ class DaemonTest(pc.PenstockCase):
     second = self.finish(self.start("penstock-coordinator", "--state-dir",
                                     self.folder / "s2", "--listen", address))
     self.assertEqual(second.code, 2, second)
-    self.assertIn(address, second.stderr)
-    self.assertIn("in use", second.stderr)
+    self.assertRegex(second.stderr, r"^penstock-coordinator: [^\n]*" +
+                     re.escape(address) + r"[^\n]* in use\n$")
+    other = self.finish(self.start("penstock-coordinator", "--state-dir",
+                                   self.folder / "state", "--listen",
+                                   "127.0.0.1:0"))
+    self.assertEqual(other.code, 2, other)
+    self.assertRegex(other.stderr, r"--state-dir \S+/state: another coordinator "
+                     rf"\(pid {coordinator.pid}\) uses it")
     # The first is none the worse.
     self.assertEqual(self.penstock("health", "--address", address).code, 0)
     self.terminate(coordinator)
@@ -154,7 +160,7 @@ class DaemonTest(pc.PenstockCase):
     port = re.fullmatch(r"\[::\]:([1-9]\d*)", address).group(1)
     stage = self.start("penstock-stage", "--coordinator", f"[::1]:{port}",
                        "--name", "stage-a", "--listen", "[::1]:0",
-                       "--data-interface", "[::1]")
+                       "--data-interface", "::1")
     got = self.await_stage(f"127.0.0.1:{port}", "stage-a", "REGISTERED")
     self.assertRegex(got["data_address"], r"^\[::1\]:[1-9]\d*$")
     for host in ("127.0.0.1", "[::1]", "localhost"):
@@ -294,6 +300,7 @@ class DaemonTest(pc.PenstockCase):
         ("penstock-coordinator", ("--log-format", "xml"), "xml"),
         ("penstock-coordinator", ("--listen", "0.0.0.0:0"), "--insecure-listen"),
         ("penstock-coordinator", ("--listen", "nonsense"), "nonsense"),
+        ("penstock-coordinator", ("--state-dir", "/proc/x"), "/proc/x"),
         ("penstock-coordinator", ("--listen", "unix:/no/such/folder/s"),
          "/no/such/folder/s"),
         ("penstock-stage", ("--device", "abacus"), "abacus"),
@@ -308,7 +315,7 @@ class DaemonTest(pc.PenstockCase):
         given = list(arguments)
         if "--listen" not in given:
           given += ["--listen", f"unix:{self.folder}/x.sock"]
-        if program == "penstock-coordinator":
+        if program == "penstock-coordinator" and "--state-dir" not in given:
           given += ["--state-dir", str(self.folder / "state")]
         done = self.finish(self.start(program, *given))
         self.assertEqual(done.code, 2, done)
