@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
@@ -23,6 +24,20 @@
 namespace penstock::coordinator::dispatch {
 
 using registry::StageEntry;
+
+namespace {
+
+// Asked for again: the same job, whatever the encoding of the request was.
+bool SameRequest(const v1::CreateJobRequest& a, const v1::CreateJobRequest& b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
+std::string Shown(const std::string& bytes) {
+  return absl::StrCat("\"", absl::CHexEscape(bytes.substr(0, 64)),
+                      bytes.size() > 64 ? "...\"" : "\"");
+}
+
+}  // namespace
 
 // --- Jobs.
 
@@ -85,9 +100,19 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
   State& s = *state_;
   const v1::CreateJobRequest& request = new_job.request;
   if (!request.request_id().empty()) {
-    absl::StatusOr<jobs::JobRecord> repeated =
+    if (!common::ids::IsUuid(request.request_id())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("request_id ", Shown(request.request_id()),
+                       " is no UUID; make a new one for each job"));
+    }
+    const absl::StatusOr<jobs::JobRecord> repeated =
         s.store.GetByRequestId(request.request_id());
-    if (repeated.ok()) return repeated->job;
+    if (repeated.ok()) {
+      if (SameRequest(repeated->request, request)) return repeated->job;
+      return absl::AlreadyExistsError(absl::StrCat(
+          "request_id ", request.request_id(), " made job ", repeated->job.id(),
+          " of another request; make a new one"));
+    }
   }
   ASSIGN_OR_RETURN(v1::Job job, s.MakeJob(new_job, now));
   if (request.validate_only()) {
@@ -95,12 +120,28 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
     job.clear_run_directory();
     return job;
   }
+  for (const auto& other : s.runs) {
+    if (job.run_directory().empty() ||
+        other->job().run_directory() != job.run_directory()) {
+      continue;
+    }
+    return absl::AlreadyExistsError(
+        absl::StrCat("job ", other->job().id(),
+                     ", which has not ended, writes its results "
+                     "to ",
+                     job.run_directory(), "; give another run directory"));
+  }
   RETURN_IF_ERROR(s.store.Create({.job = job, .request = request}));
-  auto run = std::make_unique<JobRun>(new_job, JobLog(job, s.store), s.options);
-  run->Created(s.Context(now, actions));
-  s.runs.push_back(std::move(run));
+  s.runs.push_back(
+      std::make_unique<JobRun>(new_job, JobLog(job, s.store), s.options));
+  s.runs.back()->Created(s.Context(now, actions));
   const std::string id = job.id();
   s.Settle(now, actions);
+  // The stages of a `penstock run` are about to start.
+  if (JobRun* run = s.FindRun(id);
+      run != nullptr && run->queued() && !s.options.fixed_stages) {
+    run->KeepWaiting(s.Context(now, actions));
+  }
   return GetJob(id);
 }
 

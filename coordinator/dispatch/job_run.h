@@ -69,6 +69,8 @@ class JobRun {
   // Starts when there are enough free stages; returns whether it did.
   // REQUIRES: queued().
   bool TryStart(const RunContext& context);
+  // Says which stages it waits for, and again later. REQUIRES: queued().
+  void KeepWaiting(const RunContext& context);
   void Cancel(const RunContext& context);
   // A stage that it waits for will never come: STAGE_LOST. REQUIRES: queued().
   void StageGone(const v1::Cause& cause, const RunContext& context);
@@ -128,7 +130,6 @@ class JobRun {
   bool InPhase(Phase phase) const { return phase_ == phase; }
 
   // job_run_assembly.cc
-  void KeepWaiting(const RunContext& context);
   void OnInputsChecked(int rank, const v1::InputsChecked& checked,
                        const RunContext& context);
   absl::Status Plan();

@@ -220,8 +220,11 @@ void JobRun::StageGone(const v1::Cause& cause, const RunContext& context) {
 }
 
 void JobRun::KeepWaiting(const RunContext& context) {
+  const absl::Duration waited = context.now.monotonic - since_;
   const std::string text = absl::StrCat(
-      "waited ", absl::FormatDuration(context.now.monotonic - since_), " for ",
+      waited > absl::ZeroDuration()
+          ? absl::StrCat("waited ", absl::FormatDuration(waited), " for ")
+          : "waits for ",
       DescribeWanted(job_.spec, context.registry, context.links));
   const auto end = since_ + context.options.queue_deadline;
   if (context.now.monotonic >= end) {

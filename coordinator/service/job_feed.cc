@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/time/proto_time.h"
+#include "coordinator/jobs/job_state.h"
 
 namespace penstock::coordinator::service {
 void JobFeed::Publish(const std::string& job_id, const v1::JobEvent& event) {
@@ -22,6 +23,7 @@ absl::Status JobFeed::Watch(const std::string& job_id, int64_t after_revision,
   }
   Job& job = it->second;
   const int64_t oldest = job.events.front().revision();
+  const int64_t newest = job.events.back().revision();
   int64_t after = after_revision;
   if (after == 0) {
     watcher->Offer(job.snapshot);
@@ -30,6 +32,13 @@ absl::Status JobFeed::Watch(const std::string& job_id, int64_t after_revision,
     return absl::OutOfRangeError(absl::StrCat(
         "job ", job_id, ": revision ", after_revision,
         " is no longer kept, the oldest is ", oldest, "; watch again from 0"));
+  } else if (after > newest) {
+    return absl::OutOfRangeError(
+        absl::StrCat("job ", job_id, ": there is no revision ", after_revision,
+                     " yet, the newest is ", newest, "; watch again from 0"));
+  } else if (after == newest && jobs::IsTerminal(job.snapshot.job().state())) {
+    watcher->End();
+    return absl::OkStatus();
   }
   for (const v1::JobEvent& event : job.events) {
     if (event.revision() > after) watcher->Offer(event);

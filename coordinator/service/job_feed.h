@@ -19,12 +19,15 @@
 
 namespace penstock::coordinator::service {
 
-// Someone who watches one job. Offer() is called with the feed's lock held: it
-// must not block, and must not call the feed.
+// Someone who watches one job. Called with the feed's lock held: must not
+// block, and must not call the feed.
 class JobWatcher {
  public:
   virtual ~JobWatcher() = default;
+  // Of a terminal state it is the last one.
   virtual void Offer(const v1::JobEvent& event) = 0;
+  // There is nothing to offer: the job ended before.
+  virtual void End() = 0;
 };
 
 // Thread-safe.
@@ -38,7 +41,8 @@ class JobFeed {
 
   // Offers `watcher` everything after `after_revision`, then what comes, until
   // Unwatch. 0: the newest snapshot, then what follows it. OutOfRange: that
-  // revision is no longer kept. NotFound: nothing was published of the job.
+  // revision is no longer kept, or there was none yet. NotFound: nothing was
+  // published of the job.
   absl::Status Watch(const std::string& job_id, int64_t after_revision,
                      JobWatcher* watcher);
   void Unwatch(JobWatcher* watcher);

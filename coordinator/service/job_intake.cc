@@ -58,6 +58,13 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
 
   dispatch::NewJob job;
   job.request = request;
+  if (!request.run_directory().empty()) {
+    // Two spellings of one folder are one.
+    std::string folder =
+        fs::path(request.run_directory()).lexically_normal().string();
+    if (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+    job.request.set_run_directory(folder);
+  }
   job.spec = std::move(parsed.spec);
   job.notes = std::move(parsed.notes);
   std::vector<spec::Violation> violations;

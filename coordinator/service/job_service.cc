@@ -69,6 +69,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::JobEvent>,
     }
   }
 
+  void End() override { writer_.EndAfterWrites(absl::OkStatus()); }
+
   void Close(const absl::Status& status) override { writer_.End(status); }
   void OnWriteDone(bool ok) override { writer_.OnWriteDone(ok); }
   void OnCancel() override { writer_.OnCancel(); }

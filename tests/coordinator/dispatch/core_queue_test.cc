@@ -10,14 +10,18 @@ namespace penstock::coordinator::dispatch {
 namespace {
 
 using penstock::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using v1::Job;
 
 TEST(CoreQueueTest, StagesAreFreeAgainAndServeTheNextJob) {
   FakeCluster cluster;
   cluster.Start(2);
   ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
-  ASSERT_OK(cluster.Create(TinyJob(2, 1)).status());
+  NewJob next = TinyJob(2, 1);
+  next.request.set_run_directory("/runs/next");
+  ASSERT_OK(cluster.Create(next).status());
   EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
   cluster.Run();
   EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
@@ -34,8 +38,10 @@ TEST(CoreQueueTest, AJobWaitsForItsStagesAndSaysSo) {
   cluster.Advance(absl::Seconds(31));
   EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
   const auto notices = cluster.Occurrences("WAITING_FOR_STAGES");
-  ASSERT_EQ(notices.size(), 1);
-  EXPECT_THAT(notices[0].message(),
+  ASSERT_EQ(notices.size(), 2);  // At once, and again.
+  EXPECT_THAT(notices[0].message(), StartsWith("waits for 2 stages"));
+  EXPECT_THAT(notices[1].message(), StartsWith("waited 30s for 2 stages"));
+  EXPECT_THAT(notices[1].message(),
               HasSubstr("2 stages of pool default, device cuda or cpu; "
                         "free: stage-0"));
 }
@@ -43,7 +49,7 @@ TEST(CoreQueueTest, AJobWaitsForItsStagesAndSaysSo) {
 TEST(CoreQueueTest, ARepeatedRequestGetsTheSameJob) {
   FakeCluster cluster;
   NewJob job = TinyJob(1, 1);
-  job.request.set_request_id("9b2c");
+  job.request.set_request_id("9b2c8e04-5a1d-4c7e-9f00-0123456789ab");
   ASSERT_OK_AND_ASSIGN(const Job first, cluster.Create(job));
   ASSERT_OK_AND_ASSIGN(const Job second, cluster.Create(job));
   EXPECT_EQ(first.id(), second.id());
@@ -51,6 +57,38 @@ TEST(CoreQueueTest, ARepeatedRequestGetsTheSameJob) {
   Actions actions;
   ASSERT_OK_AND_ASSIGN(const auto all, cluster.core->ListJobs("", 10));
   EXPECT_EQ(all.size(), 1);
+}
+
+TEST(CoreQueueTest, ARequestIdOfAnotherRequestIsRefused) {
+  FakeCluster cluster;
+  NewJob job = TinyJob(1, 1);
+  job.request.set_request_id("9b2c8e04-5a1d-4c7e-9f00-0123456789ab");
+  ASSERT_OK_AND_ASSIGN(const Job first, cluster.Create(job));
+  job.request.add_overrides("steps=7");
+  EXPECT_THAT(cluster.Create(job).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("made job " + first.id())));
+}
+
+TEST(CoreQueueTest, ARequestIdIsAUuid) {
+  FakeCluster cluster;
+  NewJob job = TinyJob(1, 1);
+  job.request.set_request_id("zz\n");
+  EXPECT_THAT(cluster.Create(job).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("request_id \"zz\\n\" is no UUID")));
+}
+
+TEST(CoreQueueTest, TwoJobsDoNotWriteToOneFolder) {
+  FakeCluster cluster;
+  cluster.Start(1);
+  ASSERT_OK_AND_ASSIGN(const Job first, cluster.Create(TinyJob(1, 1)));
+  EXPECT_THAT(cluster.Create(TinyJob(1, 1)).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       AllOf(HasSubstr(first.id()), HasSubstr("/runs/tiny"))));
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  EXPECT_OK(cluster.Create(TinyJob(1, 1)).status());
 }
 
 TEST(CoreQueueTest, ValidateOnlyCreatesNothing) {
@@ -76,7 +114,7 @@ TEST(CoreQueueTest, InAStandingClusterAJobMayWait) {
               StatusIs(absl::StatusCode::kNotFound));
   cluster.Advance(absl::Minutes(10));
   EXPECT_EQ(cluster.Job().state(), Job::STATE_QUEUED);
-  EXPECT_EQ(cluster.Occurrences("WAITING_FOR_STAGES").size(), 20);
+  EXPECT_EQ(cluster.Occurrences("WAITING_FOR_STAGES").size(), 21);
 }
 
 }  // namespace

@@ -21,7 +21,9 @@ class Recorder : public JobWatcher {
     revisions.push_back(event.revision());
     bookmarks += event.has_bookmark();
   }
+  void End() override { ++ends; }
   std::vector<int64_t> revisions;
+  int ends = 0;
   int bookmarks = 0;
 };
 
@@ -70,6 +72,32 @@ TEST(JobFeedTest, ForgottenRevisionIsOutOfRangeAndSaysWhatIsKept) {
   // From the start it still works: the snapshot, then what is kept.
   ASSERT_OK(feed.Watch("a", 0, &watcher));
   EXPECT_THAT(watcher.revisions, SizeIs(1 + JobFeed::kKept));
+}
+
+TEST(JobFeedTest, ARevisionThatIsYetToComeIsOutOfRange) {
+  JobFeed feed;
+  feed.Publish("a", Snapshot(1));
+  Recorder watcher;
+  EXPECT_THAT(
+      feed.Watch("a", int64_t{1} << 62, &watcher),
+      StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("the newest is 1")));
+  EXPECT_OK(feed.Watch("a", 1, &watcher));
+  EXPECT_EQ(watcher.ends, 0);
+}
+
+TEST(JobFeedTest, AJobThatHasEndedHasNothingAfterItsLastRevision) {
+  JobFeed feed;
+  feed.Publish("a", Snapshot(1));
+  v1::JobEvent end = Snapshot(2);
+  end.mutable_job()->set_state(v1::Job::STATE_SUCCEEDED);
+  feed.Publish("a", end);
+  Recorder watcher;
+  ASSERT_OK(feed.Watch("a", 2, &watcher));
+  EXPECT_EQ(watcher.ends, 1);
+  Recorder late;
+  ASSERT_OK(feed.Watch("a", 1, &late));
+  EXPECT_EQ(late.ends, 0);
+  EXPECT_THAT(late.revisions, ElementsAre(2));
 }
 
 TEST(JobFeedTest, UnknownJobIsNotFound) {
