@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/log/log.h"
+#include "common/math/elementary.h"
 
 namespace penstock::coordinator::dispatch {
 
@@ -23,9 +24,9 @@ double LearningRate(const spec::LrSchedule& schedule, double lr, int64_t steps,
     case spec::LrKind::kLinear:
       return lr * (1 - (1 - schedule.min_ratio) * progress);
     case spec::LrKind::kCosine:
-      return lr *
-             (schedule.min_ratio +
-              (1 - schedule.min_ratio) * (1 + std::cos(M_PI * progress)) / 2);
+      return lr * (schedule.min_ratio +
+                   (1 - schedule.min_ratio) *
+                       (1 + common::math::Cos(M_PI * progress)) / 2);
   }
   CHECK(false) << "unknown learning rate schedule";
   return 0;
@@ -47,7 +48,7 @@ double GradientScale(double norm, std::optional<double> clip_norm,
 }
 
 double BiasCorrection(double beta, int64_t t) {
-  return 1 - std::pow(beta, static_cast<double>(t));
+  return 1 - common::math::IntegerPow(beta, t);
 }
 
 }  // namespace penstock::coordinator::dispatch

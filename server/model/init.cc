@@ -5,6 +5,7 @@
 
 #include "common/digest/sha256.h"
 #include "common/log/log.h"
+#include "common/math/elementary.h"
 #include "server/device/philox.h"
 
 namespace penstock::server::model {
@@ -39,11 +40,13 @@ void FillNormal(const device::PhiloxKey& key, double std,
         device::Philox4x32({static_cast<uint32_t>(block),
                             static_cast<uint32_t>(block >> 32), 0x54494e49u, 0},
                            key);
-    const double radius = std::sqrt(-2 * std::log(Uniform(x[0], x[1])));
+    const double radius =
+        std::sqrt(-2 * common::math::Log(Uniform(x[0], x[1])));
     const double angle = kTwoPi * Uniform(x[2], x[3]);
-    values[e] = static_cast<float>(std * radius * std::cos(angle));
+    values[e] = static_cast<float>(std * radius * common::math::Cos(angle));
     if (e + 1 < count) {
-      values[e + 1] = static_cast<float>(std * radius * std::sin(angle));
+      values[e + 1] =
+          static_cast<float>(std * radius * common::math::Sin(angle));
     }
   }
 }

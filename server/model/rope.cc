@@ -1,8 +1,7 @@
 #include "server/model/rope.h"
 
-#include <cmath>
-
 #include "common/log/log.h"
+#include "common/math/elementary.h"
 
 namespace penstock::server::model {
 namespace {
@@ -31,8 +30,8 @@ std::vector<float> InverseFrequencies(const ModelConfig& config) {
   for (int64_t i = 0; i < pairs; ++i) {
     const float exponent =
         static_cast<float>(2 * i) / static_cast<float>(config.head_dim);
-    const float power = static_cast<float>(
-        std::pow(config.rope_theta, static_cast<double>(exponent)));
+    const float power =
+        static_cast<float>(common::math::Pow(config.rope_theta, exponent));
     float frequency = 1.0f / power;
     switch (config.rope_scaling.kind) {
       case RopeScalingKind::kNone:
@@ -59,10 +58,8 @@ void FillRopeTables(const ModelConfig& config, int64_t seq,
     for (int64_t i = 0; i < pairs; ++i) {
       // The angle is an f32 in transformers too.
       const float angle = static_cast<float>(t) * frequencies[i];
-      cosine[t * pairs + i] =
-          static_cast<float>(std::cos(static_cast<double>(angle)));
-      sine[t * pairs + i] =
-          static_cast<float>(std::sin(static_cast<double>(angle)));
+      cosine[t * pairs + i] = static_cast<float>(common::math::Cos(angle));
+      sine[t * pairs + i] = static_cast<float>(common::math::Sin(angle));
     }
   }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that product code reaches the clock, the environment and the process
-table only where docs/ARCHITECTURE.md says.
+"""Checks that product code reaches the clock, the environment, the process
+table and the C library's mathematics only where docs/ARCHITECTURE.md says.
 
 Usage: source_check.py ROOT. Prints one line a violation and exits 1.
 """
@@ -34,6 +34,14 @@ RULES = [
          "client/child_process.cc": "children get it as it is",
      }),
     ("reads flags beside main's", r"\b(absl::GetFlag|ABSL_FLAG)\s*\(", {}),
+    # The C library picks its code by the CPU: common/math has bits of its own.
+    ("computes by the C library",
+     r"\bstd::(exp|expm1|log|log1p|sin|cos|tan|tanh|pow|erf)[fl]?\s*\(",
+     {
+         "client/report/axis.cc": "drawing",
+         "client/report/line_chart.cc": "drawing",
+         "client/report/op_colors.cc": "drawing",
+     }),
     # Children are spawned, and daemons are a service manager's: a fork copies
     # one thread of many, with the locks of all.
     ("forks", r"(?<![\w.>])(fork|vfork|daemon|clone)\s*\(", {}),

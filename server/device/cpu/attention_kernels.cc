@@ -5,8 +5,8 @@
 // gemm-inl.h.
 #include <algorithm>
 
+#include "common/math/elementary.h"
 #include "server/device/cpu/kernels.h"
-#include "server/device/elementary.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "server/device/cpu/attention_kernels.cc"
@@ -166,7 +166,7 @@ float SoftmaxRow(float* row, int64_t n, int64_t end, float scale) {
     hn::StoreU(hn::Mul(hn::LoadU(d, row + i), inverse), d, row + i);
   }
   std::fill(row + n, row + std::max(n, end), 0.0f);
-  return static_cast<float>(top + Log(total));
+  return static_cast<float>(top + common::math::Log(total));
 }
 
 void ForwardTask(const AttentionForwardArgs& args, int64_t task,

@@ -2,8 +2,8 @@
 // summed in f32, one sum per lane of four vectors, the lanes in f64.
 #include <algorithm>
 
+#include "common/math/elementary.h"
 #include "server/device/cpu/kernels.h"
-#include "server/device/elementary.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "server/device/cpu/loss_kernels.cc"
@@ -66,7 +66,7 @@ void ForwardRows(const CrossEntropyForwardArgs& args, int64_t first,
   for (int64_t r = first; r < last; ++r) {
     const float* logits = args.logits.f32() + r * vocab;
     const float max = RowMax(logits, vocab);
-    const double log_sum = Log(SumExp(logits, vocab, max));
+    const double log_sum = common::math::Log(SumExp(logits, vocab, max));
     args.logsum.f32()[r] = static_cast<float>(max + log_sum);
     const int32_t label = args.labels.i32()[r];
     loss[r] =

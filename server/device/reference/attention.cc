@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "server/device/elementary.h"
+#include "common/math/elementary.h"
 #include "server/device/philox.h"
 
 namespace penstock::server::device::reference {
+
+using common::math::Exp;
+using common::math::Log;
+
 namespace {
 
 float Dot(const float* a, const float* b, int64_t n) {

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
-#include "server/device/elementary.h"
+#include "common/math/elementary.h"
 
 namespace penstock::server::device::reference {
+
+using common::math::Exp;
+using common::math::Log;
 
 void CrossEntropyForward(const CrossEntropyForwardArgs& args) {
   const int64_t rows = args.logits.rows(), vocab = args.logits.columns();

@@ -1,8 +1,11 @@
 #include "server/device/reference/elementwise.h"
 
-#include "server/device/elementary.h"
+#include "common/math/elementary.h"
 
 namespace penstock::server::device::reference {
+
+using common::math::Sigmoid;
+using common::math::Tanh;
 
 // y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
 void GeluForward(const GeluForwardArgs& args) {
