@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "common/text/utf8.h"
 #include "common/time/proto_time.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
@@ -165,9 +166,11 @@ std::string ToYaml(const Json& json) {
 
 std::string Printable(absl::string_view text) {
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t') out += c;
+  while (!text.empty()) {
+    const size_t control =
+        text[0] == '\r' ? 1 : common::text::ControlBytes(text);
+    if (control == 0) out += text[0];
+    text.remove_prefix(std::max<size_t>(control, 1));
   }
   return out;
 }

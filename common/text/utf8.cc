@@ -66,14 +66,20 @@ std::string Utf8OrEscaped(absl::string_view bytes) {
   return text;
 }
 
+size_t ControlBytes(absl::string_view bytes) {
+  const auto byte = static_cast<uint8_t>(bytes[0]);
+  if (byte == '\t' || byte == '\n' || byte == '\r') return 0;
+  if (byte < 0x20 || byte == 0x7f) return 1;
+  if (byte != 0xc2 || bytes.size() < 2) return 0;
+  const auto next = static_cast<uint8_t>(bytes[1]);
+  return next >= 0x80 && next <= 0x9f ? 2 : 0;
+}
+
 size_t FindNotText(absl::string_view bytes) {
   size_t i = 0;
   while (i < bytes.size()) {
-    const char c = bytes[i];
-    const bool control =
-        (c >= 0 && c < 0x20 && c != '\t' && c != '\n' && c != '\r') ||
-        c == 0x7f;
-    const size_t length = control ? 0 : Utf8SequenceBytes(bytes.substr(i));
+    const absl::string_view rest = bytes.substr(i);
+    const size_t length = ControlBytes(rest) > 0 ? 0 : Utf8SequenceBytes(rest);
     if (length == 0) return i;
     i += length;
   }

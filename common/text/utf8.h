@@ -20,10 +20,14 @@ bool IsUtf8(absl::string_view bytes);
 // from elsewhere. A message with others cannot be parsed by its receiver.
 std::string Utf8OrEscaped(absl::string_view bytes);
 
+// Bytes of the control character at the front of `bytes` (C0, DEL or, as UTF-8,
+// C1), which a terminal might obey; 0: there is none, or it is a tab, a line
+// feed or a carriage return. REQUIRES: not empty.
+size_t ControlBytes(absl::string_view bytes);
+
 // Whether bytes are text that a message, a log line and a YAML parser can take:
 // the offset of the first byte that is not part of a well-formed sequence, or
-// that is a control character other than tab, line feed and carriage return;
-// npos where there is none.
+// that ControlBytes() knows; npos where there is none.
 size_t FindNotText(absl::string_view bytes);
 
 }  // namespace penstock::common::text

@@ -33,7 +33,11 @@ TEST(JsonOutputTest, EnumPrefixOfSeveralWordsIsDropped) {
 }
 
 TEST(JsonOutputTest, RemoteTextCannotSteerTheTerminal) {
-  EXPECT_EQ(Printable("a\x1b[31mred\x07\nb\tc\x7f"), "a[31mred\nb\tc");
+  EXPECT_EQ(Printable("a\x1b[31mred\x07\nb\tc\x7f\rd"), "a[31mred\nb\tcd");
+  // U+009B begins a command too; U+00A0 and a torn sequence do not.
+  EXPECT_EQ(Printable("a\xc2\x9b"
+                      "2J\xc2\xa0\xc2"),
+            "a2J\xc2\xa0\xc2");
   v1::Stage stage;
   stage.set_name("x\x1b[2J");
   EXPECT_EQ(ToJson(stage)["name"], "x[2J");

@@ -24,5 +24,13 @@ TEST(Utf8Test, WhatIsNoUtf8IsEscapedAndTheRestStays) {
   EXPECT_TRUE(IsUtf8(Utf8OrEscaped("\xed\xa0\x80")));
 }
 
+TEST(Utf8Test, ControlCharactersAreNoTextButLineEndsAndTabsAre) {
+  EXPECT_EQ(FindNotText("a\tb\r\nc\u00a0"), absl::string_view::npos);
+  EXPECT_EQ(FindNotText("ab\x1b[m"), 2u);
+  EXPECT_EQ(FindNotText("ab\x7f"), 2u);
+  EXPECT_EQ(FindNotText("a\u009b"), 1u);
+  EXPECT_EQ(FindNotText("a\xff"), 1u);
+}
+
 }  // namespace
 }  // namespace penstock::common::text
