@@ -85,39 +85,9 @@ void ReadScaling(const Json& rope, RopeScaling& scaling,
   if (!wrong.empty() && errors.size() == before) errors.push_back(wrong);
 }
 
-}  // namespace
-
-std::string CheckRopeScaling(const RopeScaling& scaling) {
-  if (!(scaling.factor >= 1)) {
-    return absl::StrCat("factor: is ", FormatNumber(scaling.factor),
-                        ", must be at least 1");
-  }
-  if (scaling.kind != RopeScalingKind::kLlama3) return "";
-  if (!(scaling.low_freq_factor > 0)) {
-    return absl::StrCat("low_freq_factor: is ",
-                        FormatNumber(scaling.low_freq_factor),
-                        ", must be above 0");
-  }
-  if (!(scaling.high_freq_factor > scaling.low_freq_factor)) {
-    return absl::StrCat("high_freq_factor: is ",
-                        FormatNumber(scaling.high_freq_factor),
-                        ", must be above low_freq_factor, ",
-                        FormatNumber(scaling.low_freq_factor));
-  }
-  return "";
-}
-
-void ReadHfRope(const Json& config, ModelSpec& model,
-                std::vector<std::string>& errors) {
-  SetTheta(config, model, errors);
-  const bool old_form = !IsUnset(config, "rope_scaling");
-  const bool new_form = !IsUnset(config, "rope_parameters");
-  if (!old_form && !new_form) return;
-  if (old_form && new_form) {
-    errors.push_back("rope_scaling: given beside rope_parameters; keep one");
-    return;
-  }
-  const char* name = old_form ? "rope_scaling" : "rope_parameters";
+// `name` is rope_scaling or rope_parameters, and is set.
+void ReadForm(const Json& config, const char* name, ModelSpec& model,
+              std::vector<std::string>& errors) {
   const Json& rope = config[name];
   if (!rope.is_object()) {
     errors.push_back(absl::StrCat(name, ": is ", ShowJson(rope),
@@ -149,6 +119,48 @@ void ReadHfRope(const Json& config, ModelSpec& model,
   ReadScaling(rope, model.rope_scaling, inner);
   for (const std::string& error : inner) {
     errors.push_back(absl::StrCat(name, ".", error));
+  }
+}
+
+}  // namespace
+
+std::string CheckRopeScaling(const RopeScaling& scaling) {
+  if (!(scaling.factor >= 1)) {
+    return absl::StrCat("factor: is ", FormatNumber(scaling.factor),
+                        ", must be at least 1");
+  }
+  if (scaling.kind != RopeScalingKind::kLlama3) return "";
+  if (!(scaling.low_freq_factor > 0)) {
+    return absl::StrCat("low_freq_factor: is ",
+                        FormatNumber(scaling.low_freq_factor),
+                        ", must be above 0");
+  }
+  if (!(scaling.high_freq_factor > scaling.low_freq_factor)) {
+    return absl::StrCat("high_freq_factor: is ",
+                        FormatNumber(scaling.high_freq_factor),
+                        ", must be above low_freq_factor, ",
+                        FormatNumber(scaling.low_freq_factor));
+  }
+  return "";
+}
+
+void ReadHfRope(const Json& config, ModelSpec& model,
+                std::vector<std::string>& errors) {
+  SetTheta(config, model, errors);
+  // transformers 4 writes the one, 5 the other, and we write both.
+  const ModelSpec outer = model;
+  const size_t before = errors.size();
+  if (!IsUnset(config, "rope_scaling")) {
+    ReadForm(config, "rope_scaling", model, errors);
+  }
+  if (IsUnset(config, "rope_parameters")) return;
+  const ModelSpec old_form = model;
+  model = outer;
+  ReadForm(config, "rope_parameters", model, errors);
+  if (!IsUnset(config, "rope_scaling") && errors.size() == before &&
+      (model.rope_scaling != old_form.rope_scaling ||
+       model.rope_theta != old_form.rope_theta)) {
+    errors.push_back("rope_scaling: differs from rope_parameters; keep one");
   }
 }
 

@@ -110,6 +110,18 @@ TEST(HfConfigTest, BothFormsOfLinearScalingAreOne) {
   EXPECT_EQ(old_form.model.rope_scaling.kind, RopeScalingKind::kLinear);
 }
 
+TEST(HfConfigTest, BothFormsTogetherMustAgree) {
+  Json json = Json::parse(Read("llama31_transformers4"));
+  json["rope_parameters"] = json["rope_scaling"];
+  json["rope_parameters"]["rope_theta"] = json["rope_theta"];
+  EXPECT_THAT(ReadHfConfig(json.dump()).errors, IsEmpty());
+  EXPECT_TRUE(ReadHfConfig(json.dump()).model ==
+              ReadHfConfig(Read("llama31_transformers4")).model);
+  json["rope_parameters"]["factor"] = 16;
+  EXPECT_THAT(ReadHfConfig(json.dump()).errors,
+              ElementsAre(HasSubstr("differs from rope_parameters")));
+}
+
 TEST(HfConfigTest, HeadDimNeedNotBeWidthOverHeads) {
   const HfConfig config = With("llama_gqa", "head_dim", "10");
   EXPECT_THAT(config.errors, IsEmpty());
@@ -203,8 +215,8 @@ TEST(HfConfigTest, KeysThatChangeTheMathematicsAreRefused) {
        R"({"rope_type": "default", "attention_factor": 2})",
        "rope_parameters.\"attention_factor\": unknown"},
       {"llama_gqa", "rope_parameters", "[1]", "must be an object or null"},
-      {"llama_gqa", "rope_scaling", R"({"rope_type": "default"})",
-       "given beside rope_parameters"},
+      {"llama_gqa", "rope_scaling", R"({"rope_type": "linear", "factor": 2})",
+       "rope_scaling: differs from rope_parameters"},
       {"llama_gqa", "rope_theta", "5.0", "the outer rope_theta is 5"},
   };
   for (const Refused& c : cases) {
