@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/status/error_details.h"
 #include "common/status/key_path.h"
 #include "common/status/status_macros.h"
@@ -33,7 +34,43 @@ absl::Status Blame(const absl::Status& status) {
 constexpr int64_t kMostMicroBatches = 32768;
 constexpr int64_t kMostForwards = int64_t{1} << 22;
 
+// Memory is counted in 64 bits: what comes near is refused by an estimate in
+// f64, from above (weights 16 times: two versions, gradients, two states in two
+// versions, packed both ways and rounded up; all micro-batches in flight).
+constexpr double kMostBytes = 0x1p60;
+
+absl::Status CheckBytes(const PlanRequest& request) {
+  const ModelShape& model = request.model;
+  const auto layers = static_cast<double>(model.layers);
+  const auto width = static_cast<double>(model.width);
+  const auto ffn = static_cast<double>(model.ffn_width);
+  const auto vocab = static_cast<double>(model.vocab);
+  const double queries =
+      static_cast<double>(model.heads) * static_cast<double>(model.head_dim);
+  const double weights =
+      layers * width * (4 * queries + 3 * ffn + 16) +
+      width * (2 * vocab + static_cast<double>(model.context));
+  if (16 * sizeof(float) * weights > kMostBytes) {
+    return Refuse("model",
+                  absl::StrFormat("about %.2g weights are more than memory is "
+                                  "planned for (2^60 bytes)",
+                                  weights));
+  }
+  const double rows =
+      static_cast<double>(request.batch.rows()) * request.micro_batches;
+  const double values =
+      rows * (layers * (24 * width + 16 * queries + 8 * ffn) + 4 * vocab);
+  if (sizeof(float) * values > kMostBytes) {
+    return Refuse("batch.global",
+                  absl::StrFormat("about %.2g activations a step are more than "
+                                  "memory is planned for (2^60 bytes)",
+                                  values));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSize(const PlanRequest& request) {
+  RETURN_IF_ERROR(CheckBytes(request));
   const int64_t stages = int64_t{request.ranks} * request.chunks;
   if (request.micro_batches <= kMostMicroBatches &&
       stages * request.micro_batches <= kMostForwards) {

@@ -79,6 +79,34 @@ TEST(PlanTest, RefusalsNameTheKey) {
   EXPECT_EQ(KeyPath(MakePlan(request).status()), "batch.micro_batch");
 }
 
+// The largest values that the job file takes, one at a time and together.
+TEST(PlanTest, SizesBeyond64BitsAreRefusedAndNoOthersOverflow) {
+  constexpr int64_t kWidth = int64_t{1} << 20, kFfn = int64_t{1} << 24;
+  for (const int64_t layers : {6, 1000, 15000, 20000, 31000, 65536}) {
+    PlanRequest request = Tiny(2, 2);
+    request.model.layers = layers;
+    request.model.width = kWidth;
+    request.model.ffn_width = kFfn;
+    const auto plan = MakePlan(request);
+    if (!plan.ok()) {
+      EXPECT_THAT(plan.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr("weights")));
+      EXPECT_EQ(KeyPath(plan.status()), "model");
+      EXPECT_GE(layers, 1000);
+      continue;
+    }
+    for (const RankMemory& rank : plan->memory) {
+      EXPECT_GT(rank.total(), layers / 2 * 8 * kWidth * kFfn);
+    }
+  }
+  PlanRequest long_context = Tiny(2, 2);
+  long_context.batch = {.micro_batch = int64_t{1} << 24,
+                        .sequence_length = int64_t{1} << 24};
+  EXPECT_THAT(
+      MakePlan(long_context).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("activations")));
+}
+
 TEST(PlanTest, AGivenOrderIsVerified) {
   PlanRequest request = Tiny(2, 2);
   ASSERT_OK_AND_ASSIGN(request.given,
