@@ -73,13 +73,4 @@ void EdgePorts::Send(int edge, int micro_batch, const device::Tensor& payload,
   ++port.next;
 }
 
-absl::Status EdgePorts::AwaitSent() const {
-  for (const Port& port : ports_) {
-    for (const auto& event : port.events) {
-      RETURN_IF_ERROR(event->Await(absl::InfiniteFuture()));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace penstock::server::executor

@@ -54,9 +54,6 @@ class EdgePorts {
   void Send(int edge, int micro_batch, const device::Tensor& payload,
             device::Stream& after);
 
-  // Blocks until all that was sent has been taken, or the transport failed.
-  absl::Status AwaitSent() const;
-
  private:
   struct Port {
     transport::Edge edge;

@@ -262,7 +262,6 @@ absl::Status Executor::Run(const v1::End& end) {
   *report.mutable_peak_memory() = PeakMemory(deps_.device->memory());
   // The orderly end comes before the report: once all have reported, ranks go
   // away in any order, and none is taken for a failure by its neighbours.
-  RETURN_IF_ERROR(runner_->AwaitSent());
   RETURN_IF_ERROR(transport_->Close(absl::InfiniteFuture()));
   board_.Ended();
   deps_.listener->OnEndReport(report);

@@ -68,9 +68,6 @@ class StepRunner {
   // V[n] -> V[n + 1]; blocks until it is there.
   absl::StatusOr<v1::ApplyAck> Apply(const v1::ReleaseStep& release);
 
-  // Blocks until no message of ours is under way.
-  absl::Status AwaitSent() const { return ports_->AwaitSent(); }
-
   bool has_head() const { return head_ != kNone; }
   int64_t busy_ns() const { return busy_ns_; }  // Of all steps so far.
 

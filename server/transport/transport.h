@@ -145,10 +145,10 @@ class Transport {
   // connections. Frees every waiter within 1 s. Any thread; idempotent.
   virtual void Abort(const absl::Status& cause) = 0;
 
-  // The orderly end: says goodbye on every edge and waits for the peers'.
-  // REQUIRES: nothing pending. DeadlineExceeded when a peer does not answer;
-  // status() when the transport has failed. Later events fail with
-  // FailedPrecondition.
+  // The orderly end: waits until what was sent has been received, says goodbye
+  // on every edge and waits for the peers'. REQUIRES: no receive is pending.
+  // DeadlineExceeded when a peer does not receive or answer; status() when the
+  // transport has failed. Later events fail with FailedPrecondition.
   virtual absl::Status Close(absl::Time deadline) = 0;
 
   // Of this rank's end; of the target's where it has both. Any thread.

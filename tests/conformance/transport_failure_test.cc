@@ -283,6 +283,34 @@ TEST_P(FailureTest, CloseOfBothEndsIsNoFailure) {
   EXPECT_EQ(calls.load(), 0);
 }
 
+TEST_P(FailureTest, CloseWaitsUntilWhatWasSentIsReceived) {
+  const std::vector<Link> links = {{Activation(0), 0, 1, 2}};
+  Rank a(*world_, 0, links), b(*world_, 1, links);
+  ASSERT_OK(a->Connect(Soon()));
+  auto sent = a.Send(Activation(0), 1, {1});
+  absl::Status closed;
+  std::thread closing([&] { closed = a->Close(Soon()); });
+  EXPECT_TRUE(sent->StaysPending());
+  auto received = b.Receive(Activation(0), 1, 1);
+  EXPECT_OK(received->Await());
+  EXPECT_OK(b->Close(Soon()));
+  closing.join();
+  EXPECT_OK(closed);
+  EXPECT_OK(sent->Await());
+}
+
+TEST_P(FailureTest, CloseAtItsDeadlineNamesWhatWasNotReceived) {
+  const std::vector<Link> links = {{Activation(0), 0, 1}};
+  Rank a(*world_, 0, links), b(*world_, 1, links);
+  ASSERT_OK(a->Connect(Soon()));
+  auto sent = a.Send(Activation(0), 1, {1});
+  EXPECT_THAT(a->Close(absl::Now() + absl::Milliseconds(20)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       HasSubstr("activation 0->1")));
+  a.Destroy();
+  EXPECT_FALSE(sent->Await().ok());
+}
+
 TEST_P(FailureTest, CloseAtItsDeadlineNamesTheSilentEdge) {
   const std::vector<Link> links = {{Activation(0), 0, 1}};
   Rank a(*world_, 0, links), b(*world_, 1, links);

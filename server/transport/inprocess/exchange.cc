@@ -129,11 +129,28 @@ absl::Status Exchange::Close(Member& member, absl::Time deadline) {
   {
     MutexLock lock(&mutex_);
     for (Channel* channel : member.channels) {
-      for (End* end : {&channel->source, &channel->target}) {
-        CHECK(end->member != &member || end->operations.empty() ||
-              !member.failure.status.ok())
-            << ToString(channel->edge) << ": closed with messages pending";
+      CHECK(channel->target.member != &member ||
+            channel->target.operations.empty() || !member.failure.status.ok())
+          << ToString(channel->edge) << ": closed with a receive pending";
+    }
+    const auto unsent = [this, &member] {
+      mutex_.AssertHeld();
+      std::vector<std::string> names;
+      for (Channel* channel : member.channels) {
+        if (channel->source.member == &member &&
+            !channel->source.operations.empty()) {
+          names.push_back(ToString(channel->edge));
+        }
       }
+      return names;
+    };
+    const auto sent = [this, &member, &unsent] {
+      mutex_.AssertHeld();
+      return !member.failure.status.ok() || unsent().empty();
+    };
+    if (!mutex_.AwaitWithDeadline(absl::Condition(&sent), deadline)) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "a message was not received on ", absl::StrJoin(unsent(), ", ")));
     }
     if (!member.failure.status.ok()) return member.failure.status;
     member.goodbye = true;
