@@ -11,25 +11,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/device/host_event.h"
-#include "server/device/tensor.h"
+#include "server/transport/operation.h"
 #include "server/transport/transport.h"
 
 namespace penstock::server::transport::inprocess {
 
 struct Channel;
-
-// One Send or Receive.
-struct Operation {
-  Tag tag;
-  device::Tensor tensor;
-  device::HostEvent* done = nullptr;
-  bool ready = false;   // Its stream has reached it.
-  bool closed = false;  // `done` was signalled.
-};
-
-// Signals the operation's event, once.
-void Finish(Operation& operation, const absl::Status& status);
 
 // One rank's transport.
 struct Member {

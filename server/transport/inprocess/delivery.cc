@@ -10,12 +10,6 @@ namespace penstock::server::transport::inprocess {
 
 using common::sync::MutexLock;
 
-void Finish(Operation& operation, const absl::Status& status) {
-  if (operation.closed) return;
-  operation.closed = true;
-  operation.done->Signal(status);
-}
-
 void Exchange::Begin(Member& member, Channel& channel, EdgeRole role,
                      const std::shared_ptr<Operation>& operation) {
   operation->done->Reset();

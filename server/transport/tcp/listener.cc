@@ -43,7 +43,7 @@ absl::Status Validate(const TransportOptions& options) {
           absl::StrCat(name, ": the same end is given twice"));
     }
     if (edge.role == EdgeRole::kSource) {
-      RETURN_IF_ERROR(ParseAddress(edge.peer_address).status());
+      RETURN_IF_ERROR(ParseSocketAddress(edge.peer_address).status());
     }
   }
   return absl::OkStatus();
@@ -98,7 +98,8 @@ class ListenerOnLoop final : public Listener {
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(
     const ListenerOptions& options, const common::time::Clock& clock,
     const common::ids::RandomSource& random) {
-  ASSIGN_OR_RETURN(const SocketAddress wanted, ParseAddress(options.address));
+  ASSIGN_OR_RETURN(const SocketAddress wanted,
+                   ParseSocketAddress(options.address));
   ASSIGN_OR_RETURN(Fd socket, Listen(wanted));
   ASSIGN_OR_RETURN(const SocketAddress bound, LocalAddress(socket));
   ASSIGN_OR_RETURN(std::unique_ptr<EventLoop> loop, EventLoop::Create());

@@ -19,11 +19,6 @@ absl::Span<std::byte> Bytes(const device::Tensor& tensor) {
 
 }  // namespace
 
-void Finish(Operation& operation, const absl::Status& status) {
-  operation.closed = true;
-  operation.done->Signal(status);
-}
-
 void Protocol::Add(std::shared_ptr<Operation> operation) {
   operations_.push_back(std::move(operation));
 }

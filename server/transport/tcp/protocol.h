@@ -15,24 +15,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/device/host_event.h"
-#include "server/device/tensor.h"
+#include "server/transport/operation.h"
 #include "server/transport/tcp/frame.h"
 #include "server/transport/transport.h"
 
 namespace penstock::server::transport::tcp {
-
-// One Send or Receive.
-struct Operation {
-  Tag tag;
-  device::Tensor tensor;
-  device::HostEvent* done = nullptr;
-  bool ready = false;   // Its stream has reached it.
-  bool closed = false;  // `done` was signalled; nothing of it is touched again.
-};
-
-// Completes the operation.
-void Finish(Operation& operation, const absl::Status& status);
 
 // A frame to write, and the payload behind it.
 struct Outgoing {

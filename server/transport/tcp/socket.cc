@@ -59,7 +59,7 @@ absl::Status SocketError(absl::string_view what, int error) {
       absl::StrCat(what, ": ", std::generic_category().message(error)));
 }
 
-absl::StatusOr<SocketAddress> ParseAddress(absl::string_view text) {
+absl::StatusOr<SocketAddress> ParseSocketAddress(absl::string_view text) {
   const absl::Status wrong = absl::InvalidArgumentError(
       absl::StrCat("'", text, "' is no address of the form 127.0.0.1:4711 or ",
                    "[::1]:4711"));

@@ -24,7 +24,7 @@ struct SocketAddress {
 
 // "127.0.0.1:4711" or "[::1]:4711". InvalidArgument for everything else: host
 // names are not looked up, so that nothing here ever waits for a name server.
-absl::StatusOr<SocketAddress> ParseAddress(absl::string_view text);
+absl::StatusOr<SocketAddress> ParseSocketAddress(absl::string_view text);
 std::string ToString(const SocketAddress& address);
 
 // A bound, listening socket. Unavailable when the address is in use or not of

@@ -67,7 +67,7 @@ absl::Status TcpTransport::Open() {
       accepting_.push_back(edge.edge);
     } else {
       ASSIGN_OR_RETURN(const SocketAddress address,
-                       ParseAddress(edge.peer_address));
+                       ParseSocketAddress(edge.peer_address));
       diallers_.push_back(std::make_unique<Dialler>(
           Dialler::Options{.connection = *connection,
                            .epoch = options.epoch,

@@ -32,7 +32,7 @@ RawSocket::RawSocket(tcp::Fd fd) : fd_(std::move(fd)) {
 }
 
 RawSocket RawSocket::Dial(const std::string& address) {
-  auto fd = tcp::StartConnect(tcp::ParseAddress(address).value());
+  auto fd = tcp::StartConnect(tcp::ParseSocketAddress(address).value());
   CHECK_OK(fd.status());
   pollfd wait{.fd = fd->get(), .events = POLLOUT};
   CHECK_EQ(poll(&wait, 1, kTimeoutMs), 1);
@@ -91,7 +91,7 @@ bool ProveAsDialler(RawSocket& socket, const server::transport::Edge& edge,
 }
 
 RawListener::RawListener()
-    : fd_(tcp::Listen(tcp::ParseAddress("127.0.0.1:0").value()).value()),
+    : fd_(tcp::Listen(tcp::ParseSocketAddress("127.0.0.1:0").value()).value()),
       address_(tcp::ToString(tcp::LocalAddress(fd_).value())) {}
 
 RawSocket RawListener::Accept() {
