@@ -42,11 +42,6 @@ absl::StatusOr<ModelIndex> ParseModelIndex(absl::string_view text) {
     }
     index.shards[tensor] = *name;
   }
-  if (json.contains("metadata") && json["metadata"].is_object() &&
-      json["metadata"].contains("total_size") &&
-      json["metadata"]["total_size"].is_number_integer()) {
-    index.total_bytes = json["metadata"]["total_size"].get<int64_t>();
-  }
   return index;
 }
 

@@ -20,7 +20,6 @@ inline constexpr absl::string_view kConfigFile = "config.json";
 
 struct ModelIndex {
   std::map<std::string, std::string> shards;  // Tensor -> file in the folder.
-  int64_t total_bytes = 0;                    // Of all tensors' data.
 };
 
 // A parser of outside bytes. InvalidArgument unless it is {"weight_map":

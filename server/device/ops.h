@@ -292,10 +292,9 @@ class Ops {
  public:
   virtual ~Ops() = default;
 
-  // Bytes of the packed form of a weight (in, out); 0 where it is not packed.
-  // `weight` needs only shapes and layout, no memory.
-  virtual int64_t PackedWeightBytes(int64_t in, int64_t out,
-                                    WeightLayout layout) const = 0;
+  // Bytes of the packed form of a weight (in, out), in either layout; 0 where
+  // it is not packed.
+  virtual int64_t PackedWeightBytes(int64_t in, int64_t out) const = 0;
   // Bytes of device memory (kWorkspace) that ops of at most these sizes need
   // beside their arguments; 0 where they need none.
   virtual int64_t ScratchBytes(const OpSizes& sizes) const = 0;

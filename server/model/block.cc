@@ -11,13 +11,12 @@ Block::Block(const ModelConfig& config, int64_t block, const BatchShape& shape,
              const RopeTables* tables)
     : attention_(config, block, shape, tables), mlp_(config, block, shape) {
   const Shape residual({shape.rows(), config.width});
-  attention_stash_ = stash_.AddBlock("attention", attention_.stash_bytes());
+  attention_stash_ = stash_.AddBlock(attention_.stash_bytes());
   middle_ = stash_.Add("middle", kResidualType, residual);
-  mlp_stash_ = stash_.AddBlock("mlp", mlp_.stash_bytes());
-  attention_kept_ = kept_.AddBlock("attention", attention_.kept_bytes());
-  mlp_kept_ = kept_.AddBlock("mlp", mlp_.kept_bytes());
-  scratch_.AddBlock("halves",
-                    std::max(attention_.scratch_bytes(), mlp_.scratch_bytes()));
+  mlp_stash_ = stash_.AddBlock(mlp_.stash_bytes());
+  attention_kept_ = kept_.AddBlock(attention_.kept_bytes());
+  mlp_kept_ = kept_.AddBlock(mlp_.kept_bytes());
+  scratch_.AddBlock(std::max(attention_.scratch_bytes(), mlp_.scratch_bytes()));
   middle_gradient_ =
       (attention_.weight_needs_output_gradient() ? kept_ : scratch_)
           .Add("middle gradient", kResidualType, residual);

@@ -111,13 +111,13 @@ void Chunk::LayOutSlot() {
     labels_ = host_inputs_.Add("labels", DType::kI32, Shape({shape.rows()}));
   }
   Layout slot;
-  slot.AddBlock("host inputs", host_inputs_.bytes());
+  slot.AddBlock(host_inputs_.bytes());
   for (Place& place : places_) {
     const bool embedding = &place == &places_.front() && has_embedding();
     place.input =
         embedding ? ids_ : slot.Add("input", kResidualType, boundary_shape());
     if (!recomputes()) {
-      place.stash = slot.AddBlock("stash", place.layer->stash_bytes());
+      place.stash = slot.AddBlock(place.layer->stash_bytes());
     }
   }
   memory_.slot = slot.bytes();
@@ -130,9 +130,9 @@ void Chunk::LayOutHeld() {
       place.held_gradient =
           held.Add("output gradient", kResidualType, boundary_shape());
     }
-    place.held_kept = held.AddBlock("kept", place.layer->kept_bytes());
+    place.held_kept = held.AddBlock(place.layer->kept_bytes());
     if (recomputes()) {
-      place.held_stash = held.AddBlock("stash", place.layer->stash_bytes());
+      place.held_stash = held.AddBlock(place.layer->stash_bytes());
     }
   }
   memory_.held = held.bytes();
@@ -146,14 +146,14 @@ void Chunk::LayOutWorkspace() {
     stash = std::max(stash, place.layer->stash_bytes());
   }
   Layout workspace;
-  scratch_ = workspace.AddBlock("scratch", scratch);
-  kept_ = workspace.AddBlock("kept", kept);
+  scratch_ = workspace.AddBlock(scratch);
+  kept_ = workspace.AddBlock(kept);
   const size_t between = places_.size() - 1;
   for (size_t i = 0; i < std::min(between, gradients_.size()); ++i) {
     gradients_[i] = workspace.Add("gradient", kResidualType, boundary_shape());
   }
   if (recomputes()) {
-    stash_ = workspace.AddBlock("stash", stash);
+    stash_ = workspace.AddBlock(stash);
     if (has_head()) {
       const Shape batch({options_.shape.batch});
       replayed_loss_ = workspace.Add("replayed loss", DType::kF64, batch);

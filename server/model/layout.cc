@@ -20,15 +20,13 @@ device::Tensor Field::At(std::byte* base) const {
 Field Layout::Add(absl::string_view name, device::DType type,
                   const device::Shape& shape) {
   Field field{.name = std::string(name), .type = type, .shape = shape};
-  field.offset = AddBlock(name, field.bytes());
+  field.offset = AddBlock(field.bytes());
   return field;
 }
 
-int64_t Layout::AddBlock(absl::string_view name, int64_t bytes) {
+int64_t Layout::AddBlock(int64_t bytes) {
   CHECK_GE(bytes, 0);
   const int64_t offset = bytes_;
-  entries_.push_back(
-      {.name = std::string(name), .offset = offset, .bytes = bytes});
   bytes_ += Aligned(bytes);
   return offset;
 }

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "server/device/tensor.h"
@@ -40,22 +39,13 @@ class Layout {
   Field Add(absl::string_view name, device::DType type,
             const device::Shape& shape);
   // Places `bytes` opaque bytes and returns their offset.
-  int64_t AddBlock(absl::string_view name, int64_t bytes);
+  int64_t AddBlock(int64_t bytes);
 
   // Bytes of the whole block: a multiple of kAlignment, 0 when empty.
   int64_t bytes() const { return bytes_; }
 
-  // What lies where, in order of offset; sizes are not rounded up.
-  struct Entry {
-    std::string name;
-    int64_t offset = 0;
-    int64_t bytes = 0;
-  };
-  const std::vector<Entry>& entries() const { return entries_; }
-
  private:
   int64_t bytes_ = 0;
-  std::vector<Entry> entries_;
 };
 
 }  // namespace penstock::server::model

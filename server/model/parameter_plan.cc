@@ -88,8 +88,8 @@ class Planner {
     if (group.product) {
       const bool in_out = group.layout == device::WeightLayout::kInOut;
       const int64_t rows = group.shape.dim(0), columns = group.shape.dim(1);
-      placed.packed_bytes = ops_.PackedWeightBytes(
-          in_out ? rows : columns, in_out ? columns : rows, group.layout);
+      placed.packed_bytes = ops_.PackedWeightBytes(in_out ? rows : columns,
+                                                   in_out ? columns : rows);
       placed.packed = packed_bytes_;
       packed_bytes_ += Aligned(placed.packed_bytes);
     }

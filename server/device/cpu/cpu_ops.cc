@@ -99,8 +99,7 @@ void CpuOps::ShareTasks(int64_t tasks, int64_t floats,
   });
 }
 
-int64_t CpuOps::PackedWeightBytes(int64_t in, int64_t out,
-                                  WeightLayout /*layout*/) const {
+int64_t CpuOps::PackedWeightBytes(int64_t in, int64_t out) const {
   return (PackedFloats(in, out) + PackedFloats(out, in)) *
          static_cast<int64_t>(sizeof(float));
 }
@@ -110,7 +109,7 @@ void CpuOps::PackWeight(Stream& stream, const Weight& weight) {
   SetFlushDenormals();
   common::sync::MutexLock lock(&mutex_);
   const int64_t in = weight.in(), out = weight.out();
-  CHECK_EQ(weight.packed.bytes(), PackedWeightBytes(in, out, weight.layout));
+  CHECK_EQ(weight.packed.bytes(), PackedWeightBytes(in, out));
   const bool in_out = weight.layout == WeightLayout::kInOut;
   const Operand forward = {
       .data = weight.master.f32(),

@@ -25,8 +25,7 @@ class CpuOps final : public Ops {
   // `memory`: where the device counts, for scratch memory.
   CpuOps(Isa isa, int threads, host::HostMemory memory);
 
-  int64_t PackedWeightBytes(int64_t in, int64_t out,
-                            WeightLayout layout) const override;
+  int64_t PackedWeightBytes(int64_t in, int64_t out) const override;
   int64_t ScratchBytes(const OpSizes& sizes) const override;
   absl::Status ReserveScratch(const OpSizes& sizes) override;
   void PackWeight(Stream& stream, const Weight& weight) override;

@@ -16,8 +16,7 @@ namespace penstock::server::device::reference {
 
 using host::EnterInlineOp;
 
-int64_t ReferenceOps::PackedWeightBytes(int64_t /*in*/, int64_t /*out*/,
-                                        WeightLayout /*layout*/) const {
+int64_t ReferenceOps::PackedWeightBytes(int64_t /*in*/, int64_t /*out*/) const {
   return 0;
 }
 

@@ -10,8 +10,7 @@ namespace penstock::server::device::reference {
 // Immutable.
 class ReferenceOps final : public Ops {
  public:
-  int64_t PackedWeightBytes(int64_t in, int64_t out,
-                            WeightLayout layout) const override;
+  int64_t PackedWeightBytes(int64_t in, int64_t out) const override;
   int64_t ScratchBytes(const OpSizes& sizes) const override;
   absl::Status ReserveScratch(const OpSizes& sizes) override;
   void PackWeight(Stream& stream, const Weight& weight) override;

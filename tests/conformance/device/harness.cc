@@ -156,7 +156,7 @@ Weight Harness::PackedWeight(int64_t in, int64_t out, WeightLayout layout,
     }
     weight.master = In(Shape({out, in}), transposed);
   }
-  const int64_t bytes = ops().PackedWeightBytes(in, out, layout);
+  const int64_t bytes = ops().PackedWeightBytes(in, out);
   if (bytes > 0) {
     weight.packed = Out(Shape({bytes / ElementBytes(DType::kF32)}));
     ops().PackWeight(stream(), weight);

@@ -18,9 +18,8 @@ class AsyncOps final : public device::Ops {
   AsyncOps(device::Ops& wrapped, device::Stream& inline_stream)
       : wrapped_(wrapped), inline_stream_(inline_stream) {}
 
-  int64_t PackedWeightBytes(int64_t in, int64_t out,
-                            device::WeightLayout layout) const override {
-    return wrapped_.PackedWeightBytes(in, out, layout);
+  int64_t PackedWeightBytes(int64_t in, int64_t out) const override {
+    return wrapped_.PackedWeightBytes(in, out);
   }
   int64_t ScratchBytes(const device::OpSizes& sizes) const override {
     return wrapped_.ScratchBytes(sizes);

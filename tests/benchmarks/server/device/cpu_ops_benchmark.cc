@@ -51,8 +51,7 @@ class Bench {
   }
   Weight NewWeight(int64_t in, int64_t out) {
     Weight weight{.master = Random(Shape({in, out}))};
-    weight.packed =
-        New(Shape({ops().PackedWeightBytes(in, out, weight.layout) / 4}));
+    weight.packed = New(Shape({ops().PackedWeightBytes(in, out) / 4}));
     ops().PackWeight(stream(), weight);
     return weight;
   }
