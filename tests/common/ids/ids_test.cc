@@ -93,18 +93,18 @@ TEST(EdgeNameTest, SaysKindAndBothEnds) {
                       .source_stage = 0,
                       .target_stage = 1}),
             "activation 0->1");
-  EXPECT_EQ(EdgeName({.kind = EdgeKind::kGradient,
-                      .source_stage = 1,
-                      .target_stage = 0}),
-            "gradient 1->0");
+  EXPECT_EQ(
+      EdgeName(
+          {.kind = EdgeKind::kGradient, .source_stage = 1, .target_stage = 0}),
+      "gradient 1->0");
   EXPECT_EQ(EdgeName({.kind = EdgeKind::kTiedGradient,
                       .source_stage = 2,
                       .target_stage = 0}),
             "tied gradient 2->0");
-  EXPECT_EQ(EdgeName({.kind = EdgeKind::kTiedSum,
-                      .source_stage = 0,
-                      .target_stage = 2}),
-            "tied sum 0->2");
+  EXPECT_EQ(
+      EdgeName(
+          {.kind = EdgeKind::kTiedSum, .source_stage = 0, .target_stage = 2}),
+      "tied sum 0->2");
   EXPECT_EQ(EdgeName({.kind = static_cast<EdgeKind>(9)}), "edge 0->0");
 }
 
