@@ -13,7 +13,7 @@ target_compile_options(penstock_flags INTERFACE
   -ffp-contract=off -fno-strict-aliasing)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(penstock_flags INTERFACE
-    -Wthread-safety -Werror=thread-safety -Wno-unused-private-field)
+    -Wthread-safety -Werror=thread-safety)
 endif()
 
 set(PENSTOCK_SANITIZE "" CACHE STRING "'' | address (with undefined) | thread")
