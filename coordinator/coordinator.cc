@@ -59,15 +59,15 @@ class CoordinatorProcess final : public Coordinator,
       : core_(CoreOptions(options), store_),
         intake_(options.embedded ? service::JobIntake::Mode::kEmbedded
                                  : service::JobIntake::Mode::kDeployed),
-        files_([this](const dispatch::WriteJobFile& write,
-                      const absl::Status& status) {
-          LOG(ERROR) << "job " << write.job_id << ": " << status;
-          loop_.Post([id = write.job_id, status](dispatch::Core& core,
-                                                 const dispatch::Now& now,
-                                                 dispatch::Actions& actions) {
-            core.WriteFailed(id, status, now, actions);
-          });
-        }),
+        files_({.on_failure =
+                    [this](const dispatch::WriteJobFile& write,
+                           const absl::Status& status) {
+                      WriteFailed(write.job_id, status);
+                    },
+                .on_change =
+                    [this](const dispatch::FolderChanged& done) {
+                      FolderChanged(done);
+                    }}),
         admissions_(options.limits),
         loop_(clock_, core_, *this),
         sessions_(service::Sessions::Create(loop_, admissions_, reactors_)),
@@ -120,6 +120,25 @@ class CoordinatorProcess final : public Coordinator,
   }
   void WriteJobFile(dispatch::WriteJobFile action) override {
     files_.Post(std::move(action));
+  }
+  void ChangeJobFolder(dispatch::ChangeJobFolder action) override {
+    files_.Post(std::move(action));
+  }
+  void WriteFailed(const std::string& id, const absl::Status& status) {
+    LOG(ERROR) << "job " << id << ": " << status;
+    loop_.Post([id, status](dispatch::Core& core, const dispatch::Now& now,
+                            dispatch::Actions& actions) {
+      core.WriteFailed(id, status, now, actions);
+    });
+  }
+  void FolderChanged(const dispatch::FolderChanged& done) {
+    if (!done.status.ok()) {
+      LOG(ERROR) << "job " << done.job_id << ": " << done.status;
+    }
+    loop_.Post([done](dispatch::Core& core, const dispatch::Now& now,
+                      dispatch::Actions& actions) {
+      core.FolderChanged(done, now, actions);
+    });
   }
   // A watcher that is told of the end may look at the files at once: they are
   // written first.

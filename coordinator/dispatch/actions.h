@@ -72,6 +72,39 @@ struct WriteJobFile {
   Mode mode = Mode::kReplace;
 };
 
+// Work on one folder in a job's result folder, in order with the writes there.
+// Each but kRemove is answered by Core::FolderChanged.
+struct ChangeJobFolder {
+  enum class Change {
+    kMake,
+    kConfirm,  // Holds what `expected` says; those files are removed then.
+    kPublish,  // Whole: gets the name `to`, durably.
+    kRemove,   // With all that is in it; nothing where it is not there.
+  };
+  // A file that another process says it has written.
+  struct ExpectedFile {
+    std::string name;
+    std::string contents;
+    std::string stage_name;  // Who wrote it, and where.
+    std::string host;
+  };
+  std::string job_id;
+  std::string directory;  // The job's result folder, absolute.
+  std::string name;       // Below it.
+  Change change = Change::kMake;
+  std::string to;                      // kPublish.
+  std::vector<ExpectedFile> expected;  // kConfirm.
+};
+
+// The answer. Not OK: file_error.h's reasons; `stage_name` is whose file is to
+// blame, or empty.
+struct FolderChanged {
+  std::string job_id;
+  ChangeJobFolder::Change change = ChangeJobFolder::Change::kMake;
+  absl::Status status;
+  std::string stage_name;
+};
+
 // Something to tell the job's watchers. Revisions of one job are contiguous.
 struct PublishJob {
   std::string job_id;
@@ -79,7 +112,7 @@ struct PublishJob {
 };
 
 using Action = std::variant<SendToStage, CloseSession, ProbeMonitor,
-                            WriteJobFile, PublishJob>;
+                            WriteJobFile, ChangeJobFolder, PublishJob>;
 using Actions = std::vector<Action>;
 
 }  // namespace penstock::coordinator::dispatch

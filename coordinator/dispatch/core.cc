@@ -312,6 +312,15 @@ void Core::WriteFailed(absl::string_view job_id, const absl::Status& status,
   s.Settle(now, actions);
 }
 
+void Core::FolderChanged(const dispatch::FolderChanged& done, const Now& now,
+                         Actions& actions) {
+  State& s = *state_;
+  if (JobRun* run = s.FindRun(done.job_id); run != nullptr) {
+    run->FolderChanged(done, s.Context(now, actions));
+  }
+  s.Settle(now, actions);
+}
+
 // --- Time.
 
 void Core::Tick(const Now& now, Actions& actions) {

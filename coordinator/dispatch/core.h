@@ -16,9 +16,10 @@
 // What a stage may rely on, and the other way round:
 //   - Messages of one epoch come in the order of `seq`. After a broken session
 //     what Hello.acked_seq does not cover is sent again, and also CheckInputs,
-//     Assignment, EVALUATE and End that were acknowledged but not answered: a
-//     stage answers a duplicate of those again.
-//   - InputsChecked, StageReady, StepReport, ApplyAck, EvalReport, EndReport
+//     ProbeOutput, Assignment, EVALUATE and End that were acknowledged but not
+//     answered: a stage answers a duplicate of those again.
+//   - InputsChecked, OutputProbed, StageReady, StepReport, ApplyAck,
+//   EvalReport, EndReport
 //     and Aborted may come twice; the second does nothing.
 //   - Abort has seq 0 and the new epoch. It is sent again after each Hello
 //   until
@@ -98,6 +99,10 @@ class Core {
   // ResourceExhausted. Of a job that has ended it changes nothing.
   void WriteFailed(absl::string_view job_id, const absl::Status& status,
                    const Now& now, Actions& actions);
+
+  // The answer to ChangeJobFolder. A failure is the job's, as of WriteFailed.
+  void FolderChanged(const dispatch::FolderChanged& done, const Now& now,
+                     Actions& actions);
 
   // --- Time.
 

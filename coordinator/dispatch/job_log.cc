@@ -101,4 +101,12 @@ void JobLog::Write(absl::string_view name, const std::string& contents,
   }
 }
 
+void JobLog::Change(ChangeJobFolder change, Actions& actions) {
+  if (job_.run_directory().empty()) return;
+  CHECK(open_);
+  change.job_id = job_.id();
+  change.directory = job_.run_directory();
+  actions.push_back(std::move(change));
+}
+
 }  // namespace penstock::coordinator::dispatch

@@ -56,6 +56,9 @@ class JobLog {
   void OpenFolder(Actions& actions);
   void Write(absl::string_view name, const std::string& contents,
              WriteJobFile::Mode mode, Actions& actions);
+  // Of the folder `change.name`; nothing where results go nowhere. REQUIRES:
+  // OpenFolder() before.
+  void Change(ChangeJobFolder change, Actions& actions);
 
  private:
   void Emit(v1::JobEvent event, const Now& now, Actions& actions);

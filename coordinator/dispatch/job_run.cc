@@ -18,10 +18,8 @@ using common::time::MonotonicTime;
 using v1::Job;
 using v1::Occurrence;
 
-namespace {
-
 // The job's reason for a stage's cause: its own word, or what the code means.
-Job::StateReason ReasonOf(const v1::Cause& cause) {
+Job::StateReason JobRun::ReasonOf(const v1::Cause& cause) {
   const auto named = jobs::ReasonFromName(cause.reason());
   if (named.has_value()) return *named;
   switch (static_cast<absl::StatusCode>(cause.code())) {
@@ -36,8 +34,6 @@ Job::StateReason ReasonOf(const v1::Cause& cause) {
       return Job::STATE_REASON_INTERNAL;
   }
 }
-
-}  // namespace
 
 JobRun::JobRun(const NewJob& job, const JobLog& log, const Options& options)
     : job_(job), log_(log), first_cause_(options.cause_window) {}
@@ -81,6 +77,9 @@ absl::Status JobRun::Receive(absl::string_view stage,
     case v1::StageMessage::kInputsChecked:
       OnInputsChecked(rank, message.inputs_checked(), context);
       break;
+    case v1::StageMessage::kOutputProbed:
+      OnOutputProbed(rank, message.output_probed(), context);
+      break;
     case v1::StageMessage::kReady:
       OnReady(rank, message.ready(), context);
       break;
@@ -112,6 +111,7 @@ absl::Status JobRun::Receive(absl::string_view stage,
 void JobRun::OnFailure(absl::string_view stage, const v1::StageFailure& failure,
                        const RunContext& context) {
   if (failure.epoch() != context.links.epoch(stage)) return;  // Aborted since.
+  if (phase_ == Phase::kPublishing) return;
   v1::Cause cause = failure.cause();
   if (cause.stage_name().empty()) cause.set_stage_name(std::string(stage));
   if (phase_ == Phase::kStopping) {
@@ -145,7 +145,7 @@ void JobRun::OnFailure(absl::string_view stage, const v1::StageFailure& failure,
 }
 
 void JobRun::SessionBroken(absl::string_view stage, const RunContext& context) {
-  if (phase_ == Phase::kStopping) return;
+  if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
   first_cause_.SessionBroken(stage, context.now.monotonic);
   log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
               .kind = "SESSION_BROKEN",
@@ -182,14 +182,17 @@ void JobRun::SessionRestored(absl::string_view stage, const v1::Hello& hello,
 
 void JobRun::MonitorRefused(absl::string_view stage,
                             const RunContext& context) {
-  if (phase_ == Phase::kStopping) return;
+  if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
   first_cause_.MonitorRefused(stage, context.now.monotonic);
   Blame(context);
 }
 
 // Decides when the evidence suffices, or its window is over.
 void JobRun::Blame(const RunContext& context) {
-  if (phase_ == Phase::kStopping || phase_ == Phase::kOver) return;
+  if (phase_ == Phase::kPublishing || phase_ == Phase::kStopping ||
+      phase_ == Phase::kOver) {
+    return;
+  }
   if (const auto lost = first_cause_.Lost(); lost.has_value()) {
     const registry::StageEntry* entry = context.registry.Find(lost->name);
     CHECK(entry != nullptr);  // It is of this job's crew.
@@ -205,6 +208,7 @@ void JobRun::Blame(const RunContext& context) {
 
 void JobRun::StageLost(absl::string_view stage, const v1::Cause& cause,
                        const RunContext& context) {
+  if (phase_ == Phase::kPublishing) return;
   if (phase_ == Phase::kStopping) {
     if (verdict_.cause.stage_name() != stage) {
       Consequence(stage, cause, context);
@@ -286,8 +290,9 @@ void JobRun::Fail(Job::StateReason reason, const v1::Cause& cause,
 }
 
 void JobRun::Cancel(const RunContext& context) {
-  if (phase_ == Phase::kStopping) return;  // It ends already.
-  log_.OpenFolder(context.actions);        // Nobody refused the job.
+  // It ends already.
+  if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
+  log_.OpenFolder(context.actions);  // Nobody refused the job.
   const v1::Cause cause = common::rpc::ToCause(
       common::status::WithReason(absl::CancelledError("cancelled"), "USER"),
       "");
@@ -324,6 +329,8 @@ void JobRun::Finish(const Verdict& verdict, const RunContext& context) {
   job.set_reason(verdict.reason);
   if (verdict.cause.code() != 0) *job.mutable_cause() = verdict.cause;
   *job.mutable_end_time() = common::time::ToProto(context.now.wall);
+  // Of a model that is not whole nothing stays.
+  if (verdict.state != Job::STATE_SUCCEEDED) RemoveOutput(context);
   // The summary tells of the end, and the end's event carries the summary.
   const Job::State before = job.state();
   job.set_state(verdict.state);

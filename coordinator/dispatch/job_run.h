@@ -3,14 +3,17 @@
 //
 //   phase             waits for                        then
 //   [1] queued        K free stages                    CheckInputs to all
-//   [2] checking      every InputsChecked              plan; Assignments
-//   [3] assembling    every StageReady                 the first commands
-//   [4] stepping      reports, acks, evaluations       releases, commands
-//   [5] ending        every EndReport                  SUCCEEDED
-//   [6] stopping      every Aborted, or its deadline   FAILED or CANCELLED
-//   [7] over
+//   [2] checking      every InputsChecked              plan; the model's folder
+//   [3] probing       every OutputProbed               Assignments
+//   [4] assembling    every StageReady                 the first commands
+//   [5] stepping      reports, acks, evaluations       releases, commands
+//   [6] ending        every EndReport                  the folder's name
+//   [7] publishing    model/ stands                    SUCCEEDED
+//   [8] stopping      every Aborted, or its deadline   FAILED or CANCELLED
+//   [9] over
 //
-//   any of 1 to 5 -> 6 (from 1 straight to 7) on a failure or a cancel
+//   any of 1 to 6 -> 8 (from 1 straight to 9) on a failure or a cancel; from 7
+//   only when the folder cannot be renamed: no stage is needed any more
 //
 // The job's public state (jobs/job_state.h) follows the phases. Each wait has
 // a deadline; its error names what is missing.
@@ -95,6 +98,8 @@ class JobRun {
 
   // A result file could not be written.
   void WriteFailed(const absl::Status& status, const RunContext& context);
+  void FolderChanged(const dispatch::FolderChanged& done,
+                     const RunContext& context);
 
   // The coordinator itself did not run for the last `gap`: no wait of this job
   // is the longer for it.
@@ -107,9 +112,11 @@ class JobRun {
   enum class Phase {
     kQueued,
     kChecking,
+    kProbing,
     kAssembling,
     kStepping,
     kEnding,
+    kPublishing,
     kStopping,
     kOver,
   };
@@ -144,6 +151,14 @@ class JobRun {
   void CompareMemory(int rank, const v1::MemoryBytes& measured,
                      const RunContext& context);
 
+  // job_run_output.cc
+  void MakeOutput(const RunContext& context);
+  void SendProbes(const RunContext& context);
+  void OnOutputProbed(int rank, const v1::OutputProbed& probed,
+                      const RunContext& context);
+  void PublishOutput(const RunContext& context);
+  void RemoveOutput(const RunContext& context);
+
   // job_run_steps.cc
   void StartSteps(const RunContext& context);
   void IssueCommands(const RunContext& context);
@@ -167,6 +182,7 @@ class JobRun {
   void SendEnd(const RunContext& context);
   void OnEndReport(int rank, const v1::EndReport& report,
                    const RunContext& context);
+  void CompleteModel(const RunContext& context);
   void Succeed(const RunContext& context);
   // What the barrier misses.
   std::string MissingText() const;
@@ -174,6 +190,7 @@ class JobRun {
   void CheckProgress(const RunContext& context);
 
   // job_run.cc
+  static v1::Job::StateReason ReasonOf(const v1::Cause& cause);
   void OnFailure(absl::string_view stage, const v1::StageFailure& failure,
                  const RunContext& context);
   void Blame(const RunContext& context);
@@ -199,6 +216,9 @@ class JobRun {
   std::vector<std::optional<v1::InputsChecked>> checked_;
   ResolvedInputs inputs_;
   std::optional<planner::Plan> plan_;
+  std::string output_;  // Name of the folder that model/ is made in; or "".
+  std::string probe_;   // What stages write there.
+  std::vector<std::optional<v1::OutputProbed>> probed_;
   std::vector<std::optional<v1::StageReady>> ready_;
   std::string fingerprint_;
 

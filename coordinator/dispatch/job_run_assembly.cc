@@ -105,7 +105,7 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
     FailWith(planned, context);
     return;
   }
-  Assemble(context);
+  MakeOutput(context);
 }
 
 absl::Status JobRun::Plan() {
@@ -149,7 +149,6 @@ absl::Status JobRun::Plan() {
 }
 
 void JobRun::Assemble(const RunContext& context) {
-  log_.OpenFolder(context.actions);
   Job& job = log_.mutable_job();
   job.set_steps(inputs_.steps);
   job.set_micro_batches(plan_->program.micro_batches);
@@ -302,8 +301,8 @@ void JobRun::Tick(const RunContext& context) {
   if (phase_ == Phase::kStepping) CheckProgress(context);
   if (over() || context.now.monotonic < deadline_) return;
   if (ExtendDeadline(context)) return;
-  if (phase_ == Phase::kChecking || phase_ == Phase::kAssembling ||
-      phase_ == Phase::kEnding) {
+  if (phase_ == Phase::kChecking || phase_ == Phase::kProbing ||
+      phase_ == Phase::kAssembling || phase_ == Phase::kEnding) {
     // Of a stage that is away the lease decides: its loss says more.
     for (const std::string& name : crew_.names) {
       const registry::StageEntry* entry = context.registry.Find(name);
@@ -330,7 +329,9 @@ void JobRun::Tick(const RunContext& context) {
           crew_.names[rank], " on host ", crew_.hosts[rank],
           entry != nullptr && entry->connected() ? "" : " (not connected)"));
     }
-    return absl::StrJoin(names, ", ");
+    // Then it is a folder of ours that is slow.
+    return names.empty() ? std::string("the coordinator")
+                         : absl::StrJoin(names, ", ");
   };
   const std::string waited =
       absl::FormatDuration(context.now.monotonic - since_);
@@ -352,6 +353,12 @@ void JobRun::Tick(const RunContext& context) {
                   absl::FormatDuration(context.options.check_inputs_deadline),
                   " by ", missing(checked_)));
       break;
+    case Phase::kProbing:
+      overdue(Job::STATE_REASON_INPUT_NOT_VISIBLE,
+              absl::StrCat("the run directory ", log_.job().run_directory(),
+                           " was not written to for ", waited, " by ",
+                           missing(probed_)));
+      break;
     case Phase::kAssembling:
       overdue(
           Job::STATE_REASON_TRANSPORT_TIMEOUT,
@@ -363,6 +370,11 @@ void JobRun::Tick(const RunContext& context) {
       overdue(Job::STATE_REASON_TRANSPORT_TIMEOUT,
               absl::StrCat("the trained model was not written after ", waited,
                            " by ", missing(ends_)));
+      break;
+    case Phase::kPublishing:
+      overdue(Job::STATE_REASON_INPUT_NOT_VISIBLE,
+              absl::StrCat("the trained model in ", log_.job().run_directory(),
+                           "/", output_, " did not get its name for ", waited));
       break;
     case Phase::kStopping: {
       std::vector<std::string> holding;

@@ -252,12 +252,12 @@ void JobRun::SendEnd(const RunContext& context) {
   since_ = context.now.monotonic;
   deadline_ = since_ + context.options.end_deadline;
   ends_.assign(ranks(), std::nullopt);
-  const std::string& directory = log_.job().run_directory();
   for (int rank = 0; rank < ranks(); ++rank) {
     v1::CoordinatorMessage message;
     v1::End& end = *message.mutable_end();
-    if (!directory.empty()) {
-      end.set_model_directory(absl::StrCat(directory, "/model"));
+    if (!output_.empty()) {
+      end.set_model_directory(
+          absl::StrCat(log_.job().run_directory(), "/", output_));
     }
     end.set_shard_file(ShardFile(rank, ranks()));
     if (!Tell(rank, std::move(message), Answer::kEndReport, context)) return;
@@ -276,11 +276,11 @@ void JobRun::OnEndReport(int rank, const v1::EndReport& report,
   }
   if (std::all_of(ends_.begin(), ends_.end(),
                   [](const auto& entry) { return entry.has_value(); })) {
-    Succeed(context);
+    CompleteModel(context);
   }
 }
 
-void JobRun::Succeed(const RunContext& context) {
+void JobRun::CompleteModel(const RunContext& context) {
   std::vector<v1::EndReport> ends;
   int64_t digests = 0, elements = 0;
   for (const auto& end : ends_) {
@@ -302,11 +302,19 @@ void JobRun::Succeed(const RunContext& context) {
         context);
     return;
   }
+  if (output_.empty()) {
+    Succeed(context);
+    return;
+  }
   if (ranks() > 1) {
-    log_.Write("model/model.safetensors.index.json",
+    log_.Write(absl::StrCat(output_, "/model.safetensors.index.json"),
                ShardIndex(ends, elements * static_cast<int64_t>(sizeof(float))),
                WriteJobFile::Mode::kReplace, context.actions);
   }
+  PublishOutput(context);
+}
+
+void JobRun::Succeed(const RunContext& context) {
   AbortStages(v1::Cause(), context);  // Released: nothing went wrong.
   Finish({.state = Job::STATE_SUCCEEDED}, context);
 }

@@ -2,9 +2,9 @@
 // after a broken session.
 //
 // Messages of an epoch are numbered from 1 and kept until the stage has
-// acknowledged them; CheckInputs, Assignment, EVALUATE and End are kept until
-// they are answered. A new epoch forgets the old one's messages. Abort has no
-// number: it is repeated at each Hello until it is answered.
+// acknowledged them; CheckInputs, ProbeOutput, Assignment, EVALUATE and End are
+// kept until they are answered. A new epoch forgets the old one's messages.
+// Abort has no number: it is repeated at each Hello until it is answered.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_STAGE_LINKS_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_STAGE_LINKS_H_
 
@@ -26,6 +26,7 @@ namespace penstock::coordinator::dispatch {
 enum class Answer {
   kNone,  // An acknowledgement is enough.
   kInputsChecked,
+  kOutputProbed,
   kReady,
   kEvalReport,
   kEndReport,

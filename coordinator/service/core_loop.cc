@@ -70,6 +70,9 @@ void CoreLoop::Do(dispatch::Actions actions) {
     void operator()(dispatch::WriteJobFile& action) {
       sink.WriteJobFile(std::move(action));
     }
+    void operator()(dispatch::ChangeJobFolder& action) {
+      sink.ChangeJobFolder(std::move(action));
+    }
     void operator()(const dispatch::PublishJob& action) {
       sink.PublishJob(action);
     }

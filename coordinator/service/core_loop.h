@@ -27,6 +27,7 @@ class ActionSink {
   virtual void CloseSession(const dispatch::CloseSession& action) = 0;
   virtual void ProbeMonitor(const dispatch::ProbeMonitor& action) = 0;
   virtual void WriteJobFile(dispatch::WriteJobFile action) = 0;
+  virtual void ChangeJobFolder(dispatch::ChangeJobFolder action) = 0;
   virtual void PublishJob(const dispatch::PublishJob& action) = 0;
 };
 

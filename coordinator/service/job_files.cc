@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file/file.h"
+#include "common/log/log.h"
 #include "common/status/error_details.h"
 #include "common/status/file_error.h"
 #include "common/status/status_macros.h"
@@ -14,7 +15,11 @@
 namespace penstock::coordinator::service {
 namespace {
 
+namespace fs = std::filesystem;
+
 using common::status::FileError;
+
+constexpr int64_t kMaxProbeBytes = 1024;
 
 // All of `contents` or nothing: the lines before stay whole.
 absl::Status Append(const std::string& path, const std::string& contents) {
@@ -29,24 +34,46 @@ absl::Status Append(const std::string& path, const std::string& contents) {
   return status;
 }
 
+// Makes `folder`, which lies in the job's.
+absl::Status MakeFolder(const fs::path& folder, const std::string& directory,
+                        MissingFolder missing) {
+  std::error_code error;
+  if (missing == MissingFolder::kFail && !fs::is_directory(directory, error)) {
+    return FileError(
+        ENOENT, absl::StrCat("writing into ", folder.string(), ": the folder ",
+                             directory, " was removed or renamed"));
+  }
+  fs::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return FileError(error.value(), absl::StrCat("making ", folder.string()));
+}
+
+using ExpectedFile = dispatch::ChangeJobFolder::ExpectedFile;
+
+// That the file is here as another process says, which removes it.
+absl::Status Confirm(const fs::path& path, const ExpectedFile& expected) {
+  const absl::StatusOr<std::string> contents =
+      common::file::ReadFile(path.string(), kMaxProbeBytes);
+  if (contents.ok() && *contents == expected.contents) {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+    return absl::OkStatus();
+  }
+  return common::status::WithReason(
+      absl::NotFoundError(
+          absl::StrCat(expected.stage_name, " on host ", expected.host,
+                       " wrote ", path.string(),
+                       ", and it is not here; the run directory must be one "
+                       "folder that all hosts share")),
+      "INPUT_NOT_VISIBLE");
+}
+
 }  // namespace
 
 absl::Status WriteNow(const dispatch::WriteJobFile& write,
                       MissingFolder missing) {
-  namespace fs = std::filesystem;
   const fs::path path = fs::path(write.directory) / write.name;
-  std::error_code error;
-  if (missing == MissingFolder::kFail &&
-      !fs::is_directory(write.directory, error)) {
-    return FileError(ENOENT,
-                     absl::StrCat("writing ", path.string(), ": the folder ",
-                                  write.directory, " was removed or renamed"));
-  }
-  fs::create_directories(path.parent_path(), error);
-  if (error) {
-    return FileError(error.value(),
-                     absl::StrCat("making ", path.parent_path().string()));
-  }
+  RETURN_IF_ERROR(MakeFolder(path.parent_path(), write.directory, missing));
 
   if (write.mode == dispatch::WriteJobFile::Mode::kAppend) {
     return Append(path, write.contents);
@@ -55,21 +82,75 @@ absl::Status WriteNow(const dispatch::WriteJobFile& write,
       {.path = path.string(), .contents = write.contents});
 }
 
-JobFiles::JobFiles(
-    std::function<void(const dispatch::WriteJobFile&, const absl::Status&)>
-        on_failure)
-    : on_failure_(std::move(on_failure)) {}
+dispatch::FolderChanged ChangeNow(const dispatch::ChangeJobFolder& change,
+                                  MissingFolder missing) {
+  using Change = dispatch::ChangeJobFolder::Change;
+  dispatch::FolderChanged done{.job_id = change.job_id,
+                               .change = change.change};
+  const fs::path path = fs::path(change.directory) / change.name;
+  switch (change.change) {
+    case Change::kMake:
+      done.status = MakeFolder(path, change.directory, missing);
+      break;
+    case Change::kConfirm:
+      for (const ExpectedFile& expected : change.expected) {
+        done.status = Confirm(path / expected.name, expected);
+        if (done.status.ok()) continue;
+        done.stage_name = expected.stage_name;
+        break;
+      }
+      break;
+    case Change::kPublish:
+      done.status = common::file::RenameDurably(
+          path.string(), (fs::path(change.directory) / change.to).string());
+      break;
+    case Change::kRemove: {
+      std::error_code error;
+      fs::remove_all(path, error);
+      if (error) {
+        done.status =
+            FileError(error.value(), absl::StrCat("removing ", path.string()));
+      }
+      break;
+    }
+  }
+  return done;
+}
+
+JobFiles::JobFiles(Listener listener) : listener_(std::move(listener)) {}
+
+MissingFolder JobFiles::IfMissing(const std::string& directory) const {
+  return made_.count(directory) > 0 ? MissingFolder::kFail
+                                    : MissingFolder::kMake;
+}
 
 void JobFiles::Post(dispatch::WriteJobFile write) {
   queue_.Post([this, write = std::move(write)] {
-    const bool made = made_.count(write.directory) > 0;
-    const absl::Status status =
-        WriteNow(write, made ? MissingFolder::kFail : MissingFolder::kMake);
+    const absl::Status status = WriteNow(write, IfMissing(write.directory));
     if (status.ok()) {
       made_.insert(write.directory);
     } else {
-      on_failure_(write, status);
+      listener_.on_failure(write, status);
     }
+  });
+}
+
+void JobFiles::Post(dispatch::ChangeJobFolder change) {
+  queue_.Post([this, change = std::move(change)] {
+    const dispatch::FolderChanged done =
+        ChangeNow(change, IfMissing(change.directory));
+    if (done.change == dispatch::ChangeJobFolder::Change::kRemove) {
+      // The job has ended already, and for another reason.
+      if (!done.status.ok()) {
+        LOG(WARNING) << "job " << change.job_id << ": " << done.status;
+      }
+      return;
+    }
+    if (done.change == dispatch::ChangeJobFolder::Change::kMake &&
+        done.status.ok()) {
+      made_.insert(change.directory);
+    }
+    listener_.on_change(done);
   });
 }
 

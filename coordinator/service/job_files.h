@@ -23,23 +23,34 @@ enum class MissingFolder {
 absl::Status WriteNow(const dispatch::WriteJobFile& write,
                       MissingFolder missing = MissingFolder::kMake);
 
-// Thread-safe. Writes of one JobFiles happen in the order of Post(). The first
-// one of a job makes its folder; a folder that is gone later is not made again,
-// because half of the results would be missing in it.
+// Carries out one change of a folder; errors as of WriteNow.
+dispatch::FolderChanged ChangeNow(const dispatch::ChangeJobFolder& change,
+                                  MissingFolder missing = MissingFolder::kMake);
+
+// Thread-safe. Writes and changes of one JobFiles happen in the order of
+// Post(). The first one of a job makes its folder; a folder that is gone later
+// is not made again, because half of the results would be missing in it.
 class JobFiles {
  public:
-  // `on_failure` is told of each failed write, on the writer's thread.
-  explicit JobFiles(
-      std::function<void(const dispatch::WriteJobFile&, const absl::Status&)>
-          on_failure);
+  // Called on the writer's thread.
+  struct Listener {
+    // Of each failed write.
+    std::function<void(const dispatch::WriteJobFile&, const absl::Status&)>
+        on_failure;
+    // Of each change but kRemove.
+    std::function<void(const dispatch::FolderChanged&)> on_change;
+  };
+  explicit JobFiles(Listener listener);
 
   void Post(dispatch::WriteJobFile write);
+  void Post(dispatch::ChangeJobFolder change);
   // Returns when everything posted before is written.
   void Drain() { queue_.Drain(); }
 
  private:
-  const std::function<void(const dispatch::WriteJobFile&, const absl::Status&)>
-      on_failure_;
+  MissingFolder IfMissing(const std::string& directory) const;
+
+  const Listener listener_;
   std::set<std::string> made_;  // Folders; on queue_ only.
   common::sync::SerialQueue queue_;
 };

@@ -1,6 +1,7 @@
 #include "server/executor/executor.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -241,8 +242,11 @@ absl::Status Executor::Run(const v1::End& end) {
       {.name = "end", .step = deps_.parameters->step(), .has_deadline = false});
   board_.Started();
   v1::EndReport report;
-  ASSIGN_OR_RETURN(const auto digests, deps_.parameters->Digests(
-                                           *compute_, absl::InfiniteFuture()));
+  // Large models take their time, and an abort does not wait for them.
+  const std::function<absl::Status()> stopped = [this] { return Stopped(); };
+  ASSIGN_OR_RETURN(
+      const auto digests,
+      deps_.parameters->Digests(*compute_, absl::InfiniteFuture(), stopped));
   for (const model::ParameterStore::TensorDigest& digest : digests) {
     v1::TensorDigest& to = *report.add_digests();
     to.set_name(digest.name);
@@ -251,7 +255,10 @@ absl::Status Executor::Run(const v1::End& end) {
   if (!end.model_directory().empty()) {
     CHECK(deps_.writer != nullptr);
     ASSIGN_OR_RETURN(const ModelWriter::Shard shard,
-                     deps_.writer->Write(end, *deps_.parameters, *compute_));
+                     deps_.writer->Write({.end = end,
+                                          .parameters = *deps_.parameters,
+                                          .stream = *compute_,
+                                          .stopped = stopped}));
     report.set_shard_file(end.shard_file());
     report.set_shard_bytes(shard.bytes);
     for (const std::string& name : shard.tensors) {

@@ -3,9 +3,11 @@
 #define PENSTOCK_SERVER_EXECUTOR_MODEL_WRITER_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "server/device/device.h"
@@ -22,13 +24,17 @@ class ModelWriter {
     int64_t bytes = 0;
     std::vector<std::string> tensors;  // Names, as in the file.
   };
+  struct Request {
+    const v1::End& end;
+    const model::ParameterStore& parameters;
+    device::Stream& stream;  // That the parameters are used on.
+    // Asked between tensors: not OK, and Write returns that.
+    const std::function<absl::Status()>& stopped;
+  };
   // Writes the owned parameters' current values to
-  // end.model_directory() / end.shard_file(); durable on return. `stream` is
-  // the one that the parameters are used on. Blocks. An error's reason becomes
-  // the job's (DISK_FULL).
-  virtual absl::StatusOr<Shard> Write(const v1::End& end,
-                                      const model::ParameterStore& parameters,
-                                      device::Stream& stream) = 0;
+  // end.model_directory() / end.shard_file(); durable on return. Blocks. An
+  // error's reason becomes the job's (DISK_FULL).
+  virtual absl::StatusOr<Shard> Write(const Request& request) = 0;
 };
 
 }  // namespace penstock::server::executor

@@ -212,10 +212,12 @@ absl::Status ParameterStore::ReadGradients(device::Stream& stream,
 }
 
 absl::StatusOr<std::vector<ParameterStore::TensorDigest>>
-ParameterStore::Digests(device::Stream& stream, absl::Time deadline) const {
+ParameterStore::Digests(device::Stream& stream, absl::Time deadline,
+                        const std::function<absl::Status()>& stopped) const {
   std::vector<TensorDigest> digests;
   const Sink digest = [&](const ParameterSpec& spec,
                           absl::Span<const float> values) {
+    if (stopped) RETURN_IF_ERROR(stopped());
     RETURN_IF_ERROR(CheckFinite(spec, step(), values));
     digests.push_back({.name = spec.name,
                        .index = spec.index,

@@ -123,8 +123,10 @@ class ParameterStore {
     int64_t index = 0;  // Canonical.
     common::digest::Sha256Digest sha256{};
   };
-  absl::StatusOr<std::vector<TensorDigest>> Digests(device::Stream& stream,
-                                                    absl::Time deadline) const;
+  // `stopped`, where given, is asked between tensors; its error is returned.
+  absl::StatusOr<std::vector<TensorDigest>> Digests(
+      device::Stream& stream, absl::Time deadline,
+      const std::function<absl::Status()>& stopped = {}) const;
 
   // --- A step; see the top of the file.
 

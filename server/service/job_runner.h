@@ -26,6 +26,8 @@ class JobRunner {
 
   // Reports InputsChecked.
   virtual void CheckInputs(int64_t epoch, v1::CheckInputs request) = 0;
+  // Reports OutputProbed.
+  virtual void ProbeOutput(int64_t epoch, v1::ProbeOutput request) = 0;
   // Reports StageReady, or StageFailure.
   virtual void Assemble(int64_t epoch, v1::Assignment assignment) = 0;
   // Reports StepReport, ApplyAck, EvalReport, EndReport or StageFailure.

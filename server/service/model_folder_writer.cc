@@ -9,7 +9,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/file/file.h"
-#include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 #include "server/checkpoint/model_index.h"
 #include "server/checkpoint/safetensors_writer.h"
@@ -18,22 +17,15 @@
 namespace penstock::server::service {
 
 absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
-    const v1::End& end, const model::ParameterStore& parameters,
-    device::Stream& stream) {
+    const Request& request) {
   namespace fs = std::filesystem;
-  const fs::path folder(end.model_directory());
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    return common::status::FileError(error.value(),
-                                     absl::StrCat("make ", folder.string()));
-  }
+  const fs::path folder(request.end.model_directory());
   checkpoint::SafetensorsWriter::Options options;
-  options.path = (folder / end.shard_file()).string();
+  options.path = (folder / request.end.shard_file()).string();
   options.temporary_suffix = absl::StrCat(".tmp-", epoch_);
   Shard shard;
   bool has_embedding = false;
-  for (const model::ParameterSpec& spec : parameters.owned()) {
+  for (const model::ParameterSpec& spec : request.parameters.owned()) {
     std::vector<int64_t> shape;
     for (int i = 0; i < spec.shape.rank(); ++i) {
       shape.push_back(spec.shape.dim(i));
@@ -50,10 +42,10 @@ absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
   };
   ASSIGN_OR_RETURN(checkpoint::SafetensorsWriter writer,
                    checkpoint::SafetensorsWriter::Create(options));
-  RETURN_IF_ERROR(parameters.ReadWeights(
-      stream,
-      [&writer](const model::ParameterSpec& spec,
-                absl::Span<const float> values) {
+  RETURN_IF_ERROR(request.parameters.ReadWeights(
+      request.stream,
+      [&](const model::ParameterSpec& spec, absl::Span<const float> values) {
+        RETURN_IF_ERROR(request.stopped());
         return writer.Append(spec.name, values);
       },
       absl::InfiniteFuture()));

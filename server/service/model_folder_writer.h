@@ -16,12 +16,11 @@ class ModelFolderWriter final : public executor::ModelWriter {
   ModelFolderWriter(const model::ModelConfig& config, int64_t epoch)
       : config_(config), epoch_(epoch) {}
 
-  // The rank that owns the token embedding also writes config.json. Errors of
+  // Into a folder that is there; it is the coordinator's (ProbeOutput). The
+  // rank that owns the token embedding also writes config.json. Errors of
   // the file system are common/status/file_error.h's, with the path; of the
   // files that they end nothing is left.
-  absl::StatusOr<Shard> Write(const v1::End& end,
-                              const model::ParameterStore& parameters,
-                              device::Stream& stream) override;
+  absl::StatusOr<Shard> Write(const Request& request) override;
 
  private:
   const model::ModelConfig config_;

@@ -174,6 +174,7 @@ void SessionCore::On(MessageEvent event, Time now, Actions& actions) {
       OnAbort(message, actions);
       break;
     case Kind::kCheckInputs:
+    case Kind::kProbeOutput:
     case Kind::kAssignment:
     case Kind::kCommands:
     case Kind::kRelease:
@@ -198,8 +199,9 @@ void SessionCore::OnWelcome(const v1::CoordinatorMessage& message, Time now,
   next_heartbeat_ = now + heartbeat_;
   // In the order in which a job makes them: assembly, steps, end.
   for (const Body kind :
-       {Body::kInputsChecked, Body::kReady, Body::kApplyAck, Body::kStepReport,
-        Body::kEvalReport, Body::kEndReport, Body::kFailure, Body::kAborted}) {
+       {Body::kInputsChecked, Body::kOutputProbed, Body::kReady,
+        Body::kApplyAck, Body::kStepReport, Body::kEvalReport, Body::kEndReport,
+        Body::kFailure, Body::kAborted}) {
     if (const auto it = reported_.find(kind); it != reported_.end()) {
       Stamp(it->second);
       actions.push_back(SendAction{it->second});
@@ -240,6 +242,11 @@ void SessionCore::OnWork(v1::CoordinatorMessage message, Actions& actions) {
       actions.push_back(CheckInputsAction{
           .epoch = epoch_,
           .request = std::move(*message.mutable_check_inputs())});
+      break;
+    case Kind::kProbeOutput:
+      actions.push_back(ProbeOutputAction{
+          .epoch = epoch_,
+          .request = std::move(*message.mutable_probe_output())});
       break;
     case Kind::kAssignment:
       applied_step_ = 0;

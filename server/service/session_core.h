@@ -82,6 +82,10 @@ struct CheckInputsAction {
   int64_t epoch = 0;
   v1::CheckInputs request;
 };
+struct ProbeOutputAction {
+  int64_t epoch = 0;
+  v1::ProbeOutput request;
+};
 struct AssembleAction {
   int64_t epoch = 0;
   v1::Assignment assignment;
@@ -105,8 +109,9 @@ struct EndAction {
 };
 using SessionAction =
     std::variant<RegisterAction, OpenStreamAction, CloseStreamAction,
-                 SendAction, HeartbeatAction, CheckInputsAction, AssembleAction,
-                 RunAction, AbortAction, EndAction>;
+                 SendAction, HeartbeatAction, CheckInputsAction,
+                 ProbeOutputAction, AssembleAction, RunAction, AbortAction,
+                 EndAction>;
 
 enum class SessionState {
   kIdle,

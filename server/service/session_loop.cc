@@ -131,6 +131,9 @@ void SessionLoop::Do(SessionAction action) {
     void operator()(CheckInputsAction& check) {
       loop.runner_->CheckInputs(check.epoch, std::move(check.request));
     }
+    void operator()(ProbeOutputAction& probe) {
+      loop.runner_->ProbeOutput(probe.epoch, std::move(probe.request));
+    }
     void operator()(AssembleAction& assemble) {
       loop.runner_->Assemble(assemble.epoch, std::move(assemble.assignment));
     }

@@ -8,6 +8,7 @@
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/time/proto_time.h"
+#include "server/service/output_probe.h"
 
 namespace penstock::server::service {
 namespace {
@@ -30,6 +31,15 @@ void StageJobRunner::CheckInputs(int64_t epoch, v1::CheckInputs request) {
     v1::StageMessage message;
     *message.mutable_inputs_checked() =
         service::CheckInputs(request, resources_.stage_name, inputs_);
+    report_(epoch, std::move(message));
+  });
+}
+
+void StageJobRunner::ProbeOutput(int64_t epoch, v1::ProbeOutput request) {
+  worker_.Post([this, epoch, request = std::move(request)] {
+    v1::StageMessage message;
+    *message.mutable_output_probed() =
+        service::ProbeOutput(request, resources_.stage_name);
     report_(epoch, std::move(message));
   });
 }

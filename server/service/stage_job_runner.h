@@ -23,6 +23,7 @@ class StageJobRunner final : public JobRunner {
   ~StageJobRunner() override;
 
   void CheckInputs(int64_t epoch, v1::CheckInputs request) override;
+  void ProbeOutput(int64_t epoch, v1::ProbeOutput request) override;
   void Assemble(int64_t epoch, v1::Assignment assignment) override;
   void Run(int64_t epoch, RunAction work) override;
   void Abort(const AbortAction& abort) override;

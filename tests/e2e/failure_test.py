@@ -88,6 +88,41 @@ class FailureTest(pc.PenstockCase):
             sorted(path.name for path in logs.iterdir()),
             ["coordinator.log", "stage-0.log", "stage-1.log", "stage-2.log"])
 
+  def start_writing(self, run_dir):
+    """A job of two stages whose first has written its shard, and whose second
+    hangs in the opening of its own."""
+    self.write_job(pc.TINY_JOB.replace("steps: 4", "steps: 200"))
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", run_dir)
+    folder = self.work / run_dir
+    (made,) = pc.wait_until(lambda: list(folder.glob(".model-tmp-*")),
+                            "the model's folder is made")
+    epoch = made.name.rpartition("-")[2]
+    os.mkfifo(made / f"model-00002-of-00002.safetensors.tmp-{epoch}")
+    pc.wait_until((made / "model-00001-of-00002.safetensors").exists,
+                  "the first shard is written")
+    self.assertFalse((folder / "model").exists())
+    return child
+
+  def assertNoHalfModel(self, run_dir):
+    self.assertEqual([path.name for path in (self.work / run_dir).iterdir()
+                      if "model" in path.name], [])
+
+  def test_stage_killed_while_the_model_is_written(self):
+    child = self.start_writing("killed")
+    since = self.kill(self.pid_of("penstock-stage --name stage-1"))
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 1, done)
+    self.assertRegex(done.stderr,
+                     r"(?m)^penstock: job \S+ failed: STAGE_LOST: stage-1\b")
+    self.assertNoHalfModel("killed")
+
+  def test_run_stopped_while_the_model_is_written(self):
+    child = self.start_writing("stopped")
+    since = self.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+    self.assertNoHalfModel("stopped")
+
   def test_killed_run_takes_everything_with_it(self):
     child = self.start_running()
     since = self.kill(child.pid)

@@ -76,6 +76,13 @@ class RunnerStage final : public ClusterStage {
     const int64_t epoch = message.epoch();
     if (message.has_check_inputs()) {
       runner_->CheckInputs(epoch, message.check_inputs());
+    } else if (message.has_probe_output()) {
+      // The cluster makes no folders.
+      std::error_code error;
+      std::filesystem::create_directories(message.probe_output().directory(),
+                                          error);
+      if (error) return absl::InternalError(error.message());
+      runner_->ProbeOutput(epoch, message.probe_output());
     } else if (message.has_assignment()) {
       runner_->Assemble(epoch, message.assignment());
     } else if (message.has_commands()) {

@@ -15,6 +15,8 @@ namespace penstock::testing {
 
 using coordinator::dispatch::Action;
 using coordinator::dispatch::Actions;
+using coordinator::dispatch::ChangeJobFolder;
+using coordinator::dispatch::FolderChanged;
 using coordinator::dispatch::NewJob;
 using coordinator::dispatch::SendToStage;
 using coordinator::dispatch::WriteJobFile;
@@ -62,10 +64,9 @@ std::unique_ptr<StageMailbox::Letter> StageMailbox::Take() {
 }
 
 absl::StatusOr<server::executor::ModelWriter::Shard> UnwrittenModel::Write(
-    const v1::End& /*end*/, const ParameterStore& parameters,
-    server::device::Stream& /*stream*/) {
+    const Request& request) {
   Shard shard;
-  for (const server::model::ParameterSpec& spec : parameters.owned()) {
+  for (const server::model::ParameterSpec& spec : request.parameters.owned()) {
     shard.tensors.push_back(spec.name);
     shard.bytes += spec.shape.elements() * static_cast<int64_t>(sizeof(float));
   }
@@ -158,6 +159,12 @@ absl::Status LocalStage::Take(const v1::CoordinatorMessage& message) {
     case v1::CoordinatorMessage::kCheckInputs:
       Check(message.check_inputs());
       return absl::OkStatus();
+    case v1::CoordinatorMessage::kProbeOutput: {
+      v1::StageMessage probed;
+      probed.mutable_output_probed();
+      deps_.mailbox->Put(deps_.index, std::move(probed));
+      return absl::OkStatus();
+    }
     case v1::CoordinatorMessage::kAssignment:
       return Assemble(message.assignment(), message.epoch());
     case v1::CoordinatorMessage::kCommands:
@@ -237,14 +244,23 @@ LocalCluster::LocalCluster(int stages, const Options& options)
 }
 
 absl::Status LocalCluster::CarryOut(Actions& actions) {
+  std::vector<FolderChanged> changed;
   for (Action& action : actions) {
     if (const auto* send = std::get_if<SendToStage>(&action)) {
       RETURN_IF_ERROR(stages_[send->session - 1]->Take(send->message));
     } else if (const auto* write = std::get_if<WriteJobFile>(&action)) {
       if (write->name == "metrics.jsonl") metrics_ += write->contents;
+    } else if (const auto* change = std::get_if<ChangeJobFolder>(&action)) {
+      changed.push_back({.job_id = change->job_id, .change = change->change});
     }
   }
   actions.clear();
+  for (const FolderChanged& done : changed) {
+    if (done.change == ChangeJobFolder::Change::kRemove) continue;
+    Actions more;
+    core_.FolderChanged(done, now(), more);
+    RETURN_IF_ERROR(CarryOut(more));
+  }
   return absl::OkStatus();
 }
 

@@ -47,9 +47,7 @@ class StageMailbox {
 // Writes nothing; says what would be in the shard. Stateless.
 class UnwrittenModel final : public server::executor::ModelWriter {
  public:
-  absl::StatusOr<Shard> Write(const v1::End& end,
-                              const server::model::ParameterStore& parameters,
-                              server::device::Stream& stream) override;
+  absl::StatusOr<Shard> Write(const Request& request) override;
 };
 
 // A stage as the coordinator's core sees it. Confined to the test's thread.

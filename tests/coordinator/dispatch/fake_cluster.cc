@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/status/error_details.h"
 #include "gtest/gtest.h"
 
 namespace penstock::coordinator::dispatch {
@@ -86,7 +87,41 @@ absl::StatusOr<v1::Job> FakeCluster::Create(const NewJob& job) {
   return created;
 }
 
+FolderChanged FakeCluster::Change(const ChangeJobFolder& change) {
+  FolderChanged done{.job_id = change.job_id, .change = change.change};
+  const std::string folder = change.directory + "/" + change.name + "/";
+  std::map<std::string, std::string> files;
+  for (auto& [path, contents] : files_) {
+    const bool inside = path.rfind(folder, 0) == 0;
+    if (inside && change.change == ChangeJobFolder::Change::kRemove) continue;
+    std::string name = path;
+    if (inside && change.change == ChangeJobFolder::Change::kPublish) {
+      name =
+          change.directory + "/" + change.to + "/" + path.substr(folder.size());
+    }
+    files[name] = contents;
+  }
+  files_ = std::move(files);
+  for (const auto& expected : change.expected) {
+    const FakeStage& stage = *stages_.at(expected.stage_name);
+    const bool written = stage.probe().directory() + "/" == folder &&
+                         stage.probe().file() == expected.name &&
+                         stage.probe().contents() == expected.contents;
+    if (written && stage.shares_disk) continue;
+    done.status = common::status::WithReason(
+        absl::NotFoundError(expected.stage_name + " on host " + expected.host +
+                            " has another disk"),
+        "INPUT_NOT_VISIBLE");
+    done.stage_name = expected.stage_name;
+    break;
+  }
+  const auto failure = folder_failures.find(change.change);
+  if (failure != folder_failures.end()) done.status = failure->second;
+  return done;
+}
+
 void FakeCluster::CarryOut(Actions& actions) {
+  std::vector<FolderChanged> changed;
   for (Action& action : actions) {
     if (auto* send = std::get_if<SendToStage>(&action)) {
       const auto it = sessions_.find(send->session);
@@ -100,6 +135,9 @@ void FakeCluster::CarryOut(Actions& actions) {
       std::string& file = files_[write->directory + "/" + write->name];
       if (write->mode == WriteJobFile::Mode::kReplace) file.clear();
       file += write->contents;
+    } else if (auto* change = std::get_if<ChangeJobFolder>(&action)) {
+      changes.push_back(*change);
+      changed.push_back(Change(*change));
     } else if (auto* publish = std::get_if<PublishJob>(&action)) {
       if (publish->job_id == job_id_ || job_id_.empty()) {
         events_.push_back(publish->event);
@@ -107,6 +145,14 @@ void FakeCluster::CarryOut(Actions& actions) {
     }
   }
   actions.clear();
+  for (const FolderChanged& done : changed) {
+    if (done.change == ChangeJobFolder::Change::kRemove || !changes_folders) {
+      continue;
+    }
+    Actions more;
+    core->FolderChanged(done, now(), more);
+    CarryOut(more);
+  }
 }
 
 void FakeCluster::Run() {

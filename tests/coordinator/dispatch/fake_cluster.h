@@ -60,9 +60,17 @@ class FakeCluster {
   std::vector<ProbeMonitor> probes;
   std::vector<CloseSession> closed;
 
+  // Of job folders, as they were asked for; answered at once, unless they hang.
+  std::vector<ChangeJobFolder> changes;
+  bool changes_folders = true;
+  // Why a kind of change fails.
+  std::map<ChangeJobFolder::Change, absl::Status> folder_failures;
+
   void CarryOut(Actions& actions);
 
  private:
+  FolderChanged Change(const ChangeJobFolder& change);
+
   std::map<std::string, std::unique_ptr<FakeStage>> stages_;
   std::map<SessionId, FakeStage*> sessions_;
   SessionId next_session_ = 1;

@@ -131,6 +131,13 @@ v1::StageMessage FakeStage::CheckAnswer() const {
   return message;
 }
 
+v1::StageMessage FakeStage::ProbeAnswer() const {
+  v1::StageMessage message;
+  v1::OutputProbed& probed = *message.mutable_output_probed();
+  if (probe_failure.has_value()) *probed.mutable_failure() = *probe_failure;
+  return message;
+}
+
 v1::StageMessage FakeStage::ReadyAnswer() const {
   v1::StageMessage message;
   v1::StageReady& ready = *message.mutable_ready();
@@ -231,6 +238,8 @@ void FakeStage::Work() {
 void FakeStage::AnswerAgain(const v1::CoordinatorMessage& message) {
   if (message.has_check_inputs() && answers_check) {
     Send(CheckAnswer());
+  } else if (message.has_probe_output() && answers_probe) {
+    Send(ProbeAnswer());
   } else if (message.has_assignment() && answers_assignment) {
     Send(ReadyAnswer());
   } else if (message.has_end() && ended_) {
@@ -285,6 +294,9 @@ void FakeStage::Take(const v1::CoordinatorMessage& message) {
   if (message.has_check_inputs()) {
     check_ = message.check_inputs();
     if (answers_check) Send(CheckAnswer());
+  } else if (message.has_probe_output()) {
+    probe_ = message.probe_output();
+    if (answers_probe) Send(ProbeAnswer());
   } else if (message.has_assignment()) {
     assignment_ = message.assignment();
     ASSERT_EQ(++assignments_, 1) << name_ << " was assigned twice";

@@ -59,6 +59,7 @@ class FakeStage {
   }
   const std::vector<v1::ReleaseStep>& releases() const { return releases_; }
   const v1::CheckInputs& check() const { return check_; }
+  const v1::ProbeOutput& probe() const { return probe_; }
   const v1::End& end() const { return end_; }
   // The newest one.
   const v1::Abort& abort() const { return abort_; }
@@ -84,6 +85,10 @@ class FakeStage {
   std::string model_digest = "ca11";  // Where weights are loaded.
   int64_t progress = 0;               // Of its heartbeats.
   bool answers_check = true;
+  bool answers_probe = true;
+  std::optional<v1::Cause> probe_failure;
+  // Whether what it writes is seen by the coordinator: the same disk.
+  bool shares_disk = true;
   bool answers_assignment = true;
   bool reports_steps = true;
   // Of each step; the loss of each micro-batch in nats, valid tokens.
@@ -100,6 +105,7 @@ class FakeStage {
   void Send(const v1::StageMessage& message);
   void AnswerAgain(const v1::CoordinatorMessage& message);
   v1::StageMessage CheckAnswer() const;
+  v1::StageMessage ProbeAnswer() const;
   v1::StageMessage ReadyAnswer() const;
   v1::StageMessage EvalAnswer(int64_t step) const;
   v1::StageMessage EndAnswer() const;
@@ -111,6 +117,7 @@ class FakeStage {
   int64_t epoch_ = 0;
   int64_t seq_ = 0;
   v1::CheckInputs check_;
+  v1::ProbeOutput probe_;
   std::optional<v1::Assignment> assignment_;
   int assignments_ = 0;
   std::deque<v1::CoordinatorMessage> queue_;  // Commands and End.

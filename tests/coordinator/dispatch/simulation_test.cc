@@ -260,6 +260,15 @@ class World {
         if (it == sessions_.end()) continue;
         it->second->session = 0;
         sessions_.erase(it);
+      } else if (auto* change = std::get_if<ChangeJobFolder>(&action)) {
+        if (change->change == ChangeJobFolder::Change::kRemove) continue;
+        After(Uniform(absl::Milliseconds(20)),
+              [this, done = FolderChanged{.job_id = change->job_id,
+                                          .change = change->change}] {
+                Actions more;
+                core_->FolderChanged(done, now(), more);
+                CarryOut(more);
+              });
       } else if (auto* write = std::get_if<WriteJobFile>(&action)) {
         if (write->name == "metrics.jsonl") ++lines_;
       }

@@ -29,22 +29,33 @@ std::string Contents(const fs::path& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
+JobFiles::Listener Collect(std::vector<absl::Status>& failures) {
+  return {.on_failure =
+              [&](const auto&, const absl::Status& status) {
+                failures.push_back(status);
+              },
+          .on_change =
+              [&](const dispatch::FolderChanged& done) {
+                failures.push_back(done.status);
+              }};
+}
+
 TEST(JobFilesTest, WritesInOrderAndMakesFolders) {
   tests::fakes::TempDir dir;
   const std::string folder = (fs::path(dir.path()) / "jobs" / "a").string();
   std::vector<absl::Status> failures;
   {
-    JobFiles files([&](const auto&, const absl::Status& status) {
-      failures.push_back(status);
-    });
+    JobFiles files(Collect(failures));
     for (int i = 0; i < 3; ++i) {
-      files.Post({.directory = folder,
-                  .name = "metrics.jsonl",
-                  .contents = std::to_string(i) + "\n",
-                  .mode = Mode::kAppend});
+      files.Post(dispatch::WriteJobFile{.directory = folder,
+                                        .name = "metrics.jsonl",
+                                        .contents = std::to_string(i) + "\n",
+                                        .mode = Mode::kAppend});
     }
-    files.Post({.directory = folder, .name = "job.yaml", .contents = "old"});
-    files.Post({.directory = folder, .name = "job.yaml", .contents = "new"});
+    files.Post(dispatch::WriteJobFile{
+        .directory = folder, .name = "job.yaml", .contents = "old"});
+    files.Post(dispatch::WriteJobFile{
+        .directory = folder, .name = "job.yaml", .contents = "new"});
     files.Drain();
     EXPECT_EQ(Contents(fs::path(folder) / "metrics.jsonl"), "0\n1\n2\n");
     EXPECT_EQ(Contents(fs::path(folder) / "job.yaml"), "new");
@@ -125,14 +136,12 @@ TEST(JobFilesTest, AFolderThatWasRemovedOrRenamedIsNotMadeAgain) {
   tests::fakes::TempDir dir;
   const std::string folder = dir.Path("run");
   std::vector<absl::Status> failures;
-  JobFiles files([&](const auto&, const absl::Status& status) {
-    failures.push_back(status);
-  });
+  JobFiles files(Collect(failures));
   const auto post = [&] {
-    files.Post({.directory = folder,
-                .name = "metrics.jsonl",
-                .contents = "1\n",
-                .mode = Mode::kAppend});
+    files.Post(dispatch::WriteJobFile{.directory = folder,
+                                      .name = "metrics.jsonl",
+                                      .contents = "1\n",
+                                      .mode = Mode::kAppend});
     files.Drain();
   };
   post();
@@ -144,6 +153,93 @@ TEST(JobFilesTest, AFolderThatWasRemovedOrRenamedIsNotMadeAgain) {
                                     HasSubstr("the folder " + folder +
                                               " was removed or renamed")));
   EXPECT_FALSE(fs::exists(folder));
+}
+
+using Change = dispatch::ChangeJobFolder::Change;
+
+TEST(JobFilesTest, AFolderIsMadeFilledAndPublishedWhole) {
+  tests::fakes::TempDir dir;
+  const std::string run = dir.Path("run");
+  dispatch::ChangeJobFolder change{
+      .directory = run, .name = ".model-tmp-1-1", .change = Change::kMake};
+  EXPECT_OK(ChangeNow(change).status);
+  std::ofstream(fs::path(run) / change.name / "config.json") << "{}";
+  change.change = Change::kPublish;
+  change.to = "model";
+  EXPECT_OK(ChangeNow(change).status);
+  EXPECT_EQ(Contents(fs::path(run) / "model" / "config.json"), "{}");
+  EXPECT_FALSE(fs::exists(fs::path(run) / change.name));
+  // There is nothing to publish twice, and nothing is put over a model.
+  EXPECT_THAT(ChangeNow(change).status,
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("run/model")));
+  fs::create_directory(fs::path(run) / change.name);
+  EXPECT_THAT(ChangeNow(change).status,
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("Directory not empty")));
+  EXPECT_EQ(Contents(fs::path(run) / "model" / "config.json"), "{}");
+}
+
+TEST(JobFilesTest, ARemovedFolderIsGoneAndMayHaveBeen) {
+  tests::fakes::TempDir dir;
+  dispatch::ChangeJobFolder change{
+      .directory = dir.path(), .name = ".model-tmp", .change = Change::kMake};
+  EXPECT_OK(ChangeNow(change).status);
+  std::ofstream(fs::path(dir.path()) / change.name / "half") << "a shard";
+  change.change = Change::kRemove;
+  EXPECT_OK(ChangeNow(change).status);
+  EXPECT_FALSE(fs::exists(fs::path(dir.path()) / change.name));
+  EXPECT_OK(ChangeNow(change).status);
+}
+
+TEST(JobFilesTest, AFileThatAnotherProcessDidNotWriteHereNamesIt) {
+  tests::fakes::TempDir dir;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(fs::path(dir.path()) / name) << text;
+  };
+  write("probe-0", "nonce");
+  write("probe-1", "nonce");
+  dispatch::ChangeJobFolder change{
+      .directory = dir.path(), .name = ".", .change = Change::kConfirm};
+  for (int i = 0; i < 2; ++i) {
+    change.expected.push_back({.name = "probe-" + std::to_string(i),
+                               .contents = "nonce",
+                               .stage_name = "stage-" + std::to_string(i),
+                               .host = "b"});
+  }
+  EXPECT_OK(ChangeNow(change).status);
+  EXPECT_FALSE(fs::exists(fs::path(dir.path()) / "probe-1"));  // Of no use now.
+  for (const std::string other : {"", "nonc", "nonce!", "other"}) {
+    write("probe-0", "nonce");
+    write("probe-1", other);
+    const dispatch::FolderChanged done = ChangeNow(change);
+    EXPECT_EQ(done.stage_name, "stage-1");
+    EXPECT_THAT(done.status, StatusIs(absl::StatusCode::kNotFound,
+                                      HasSubstr("stage-1 on host b wrote")));
+    EXPECT_EQ(common::status::Reason(done.status), "INPUT_NOT_VISIBLE");
+  }
+}
+
+TEST(JobFilesTest, ChangesAreAnsweredInOrderWithTheWrites) {
+  tests::fakes::TempDir dir;
+  std::vector<absl::Status> answers;
+  JobFiles files(Collect(answers));
+  const dispatch::ChangeJobFolder make{.directory = dir.Path("run"),
+                                       .name = "model-tmp"};
+  files.Post(make);
+  files.Post(dispatch::WriteJobFile{
+      .directory = make.directory, .name = "model-tmp/index", .contents = "x"});
+  dispatch::ChangeJobFolder publish = make;
+  publish.change = Change::kPublish;
+  publish.to = "model";
+  files.Post(publish);
+  dispatch::ChangeJobFolder remove = make;
+  remove.change = Change::kRemove;
+  files.Post(remove);  // Unanswered.
+  files.Drain();
+  EXPECT_EQ(Contents(fs::path(make.directory) / "model" / "index"), "x");
+  ASSERT_THAT(answers, SizeIs(2));
+  EXPECT_OK(answers[0]);
+  EXPECT_OK(answers[1]);
 }
 
 }  // namespace

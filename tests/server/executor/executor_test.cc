@@ -226,13 +226,11 @@ TEST(ExecutorTest, NonFiniteGradientIsNamed) {
 // Remembers what it was asked to write.
 class RecordingWriter final : public ModelWriter {
  public:
-  absl::StatusOr<Shard> Write(const v1::End& end,
-                              const model::ParameterStore& parameters,
-                              device::Stream& stream) override {
+  absl::StatusOr<Shard> Write(const Request& request) override {
     ++shards_;
     Shard shard;
-    const absl::Status status = parameters.ReadWeights(
-        stream,
+    const absl::Status status = request.parameters.ReadWeights(
+        request.stream,
         [&shard](const model::ParameterSpec& spec,
                  absl::Span<const float> values) {
           shard.bytes += values.size() * sizeof(float);
@@ -241,7 +239,7 @@ class RecordingWriter final : public ModelWriter {
         },
         absl::InfiniteFuture());
     if (!status.ok()) return status;
-    if (end.model_directory() == "full") {
+    if (request.end.model_directory() == "full") {
       return absl::ResourceExhaustedError("full/model.safetensors: disk full");
     }
     return shard;

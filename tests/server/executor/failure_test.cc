@@ -237,11 +237,7 @@ TEST(FailureTest, DataThatCannotBeReadIsReportedWithItsWords) {
 class FailingWriter final : public server::executor::ModelWriter {
  public:
   explicit FailingWriter(absl::Status status) : status_(std::move(status)) {}
-  absl::StatusOr<Shard> Write(const v1::End&,
-                              const server::model::ParameterStore&,
-                              server::device::Stream&) override {
-    return status_;
-  }
+  absl::StatusOr<Shard> Write(const Request&) override { return status_; }
 
  private:
   const absl::Status status_;

@@ -23,6 +23,9 @@ class FakeJobRunner final : public server::service::JobRunner {
   void CheckInputs(int64_t epoch, v1::CheckInputs) override {
     calls.Put({.what = "CheckInputs", .epoch = epoch});
   }
+  void ProbeOutput(int64_t epoch, v1::ProbeOutput) override {
+    calls.Put({.what = "ProbeOutput", .epoch = epoch});
+  }
   void Assemble(int64_t epoch, v1::Assignment) override {
     calls.Put({.what = "Assemble", .epoch = epoch});
   }

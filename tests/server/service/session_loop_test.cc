@@ -105,12 +105,15 @@ TEST_F(SessionLoopTest, WorkGoesToTheRunnerAndItsReportsToTheCoordinator) {
   message.mutable_check_inputs();
   stream.listener.on_message(message);
   message = Message(1, 2);
-  message.mutable_assignment();
+  message.mutable_probe_output();
   stream.listener.on_message(message);
   message = Message(1, 3);
+  message.mutable_assignment();
+  stream.listener.on_message(message);
+  message = Message(1, 4);
   message.mutable_commands()->set_step(1);
   stream.listener.on_message(message);
-  for (const char* what : {"CheckInputs", "Assemble", "Run"}) {
+  for (const char* what : {"CheckInputs", "ProbeOutput", "Assemble", "Run"}) {
     const FakeJobRunner::Call call = NextCall();
     EXPECT_EQ(call.what, what);
     EXPECT_EQ(call.epoch, 1);
@@ -121,7 +124,7 @@ TEST_F(SessionLoopTest, WorkGoesToTheRunnerAndItsReportsToTheCoordinator) {
   const auto sent = link_.sent.Take();
   ASSERT_TRUE(sent.has_value());
   EXPECT_EQ(sent->step_report().step(), 1);
-  EXPECT_EQ(sent->step_report().acked_seq(), 3);
+  EXPECT_EQ(sent->step_report().acked_seq(), 4);
 }
 
 TEST_F(SessionLoopTest, BeatsWhenItsTimeHasCome) {

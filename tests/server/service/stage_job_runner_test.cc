@@ -2,6 +2,8 @@
 // device: what it reports, and that what was aborted is over.
 #include "server/service/stage_job_runner.h"
 
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -241,6 +243,27 @@ TEST_F(StageJobRunnerTest, AFailedCheckSaysWhichKeyIsToBlame) {
   checked = Next().message.inputs_checked();
   EXPECT_EQ(checked.failed_key(), "model.from");
   EXPECT_THAT(checked.failure().message(), HasSubstr("no-model"));
+}
+
+TEST_F(StageJobRunnerTest, AProbeIsWrittenIntoAFolderThatIsThere) {
+  v1::ProbeOutput probe;
+  probe.set_directory(dir_.path());
+  probe.set_file("probe-0");
+  probe.set_contents("nonce");
+  for (int again = 0; again < 2; ++again) {
+    runner_->ProbeOutput(1, probe);
+    const Reported probed = Next();
+    ASSERT_TRUE(probed.message.has_output_probed());
+    EXPECT_FALSE(probed.message.output_probed().has_failure());
+    std::ifstream file(dir_.Path("probe-0"));
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "nonce");
+  }
+  probe.set_directory(dir_.Path("elsewhere"));
+  runner_->ProbeOutput(1, probe);
+  const v1::Cause failure = Next().message.output_probed().failure();
+  EXPECT_EQ(failure.reason(), "INPUT_NOT_VISIBLE");
+  EXPECT_EQ(failure.stage_name(), "stage-0");
+  EXPECT_THAT(failure.message(), HasSubstr("elsewhere/probe-0"));
 }
 
 TEST_F(StageJobRunnerTest, DataThatChangedBetweenTwoJobsAreReadAnew) {

@@ -1,0 +1,113 @@
+// JobRun and the folder in which the trained model is made: before weights are
+// loaded every stage has shown that it writes in the very same folder, and it
+// becomes model/ when all of it is there. Of a job that fails nothing of it
+// stays.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/cause.h"
+#include "common/status/error_details.h"
+#include "coordinator/dispatch/job_run.h"
+#include "coordinator/dispatch/summary.h"
+
+namespace penstock::coordinator::dispatch {
+
+using Change = ChangeJobFolder::Change;
+
+namespace {
+
+constexpr char kModelFolder[] = "model";
+
+std::string ProbeFile(int rank) { return absl::StrCat("probe-", rank); }
+
+}  // namespace
+
+void JobRun::MakeOutput(const RunContext& context) {
+  log_.OpenFolder(context.actions);
+  if (log_.job().run_directory().empty()) {
+    Assemble(context);
+    return;
+  }
+  phase_ = Phase::kProbing;
+  since_ = context.now.monotonic;
+  deadline_ = since_ + context.options.check_inputs_deadline;
+  probed_.assign(ranks(), std::nullopt);
+  // Whoever looks for results, and other writers of the same folder, tell it
+  // from model/ and from those of other attempts.
+  output_ = absl::StrCat(".model-tmp-", context.options.term, "-",
+                         context.links.epoch(crew_.names.front()));
+  probe_ = absl::StrCat(absl::Hex(context.options.random(), absl::kZeroPad16),
+                        absl::Hex(context.options.random(), absl::kZeroPad16));
+  log_.Change({.name = output_, .change = Change::kMake}, context.actions);
+}
+
+void JobRun::SendProbes(const RunContext& context) {
+  for (int rank = 0; rank < ranks(); ++rank) {
+    v1::CoordinatorMessage message;
+    v1::ProbeOutput& probe = *message.mutable_probe_output();
+    probe.set_directory(absl::StrCat(log_.job().run_directory(), "/", output_));
+    probe.set_file(ProbeFile(rank));
+    probe.set_contents(probe_);
+    if (!Tell(rank, std::move(message), Answer::kOutputProbed, context)) return;
+  }
+}
+
+void JobRun::OnOutputProbed(int rank, const v1::OutputProbed& probed,
+                            const RunContext& context) {
+  context.links.Answered(crew_.names[rank], Answer::kOutputProbed);
+  if (!InPhase(Phase::kProbing) || probed_[rank].has_value()) return;
+  probed_[rank] = probed;
+  if (probed.has_failure()) {
+    const absl::Status failure = common::status::Annotate(
+        common::rpc::FromCause(probed.failure()),
+        absl::StrCat(crew_.names[rank], " on host ", crew_.hosts[rank],
+                     " cannot write in the run directory, which must be one "
+                     "folder that all hosts share"));
+    const v1::Cause cause = common::rpc::ToCause(failure, crew_.names[rank]);
+    Fail(ReasonOf(cause), cause, context);
+    return;
+  }
+  ChangeJobFolder confirm{.name = output_, .change = Change::kConfirm};
+  for (int r = 0; r < ranks(); ++r) {
+    if (!probed_[r].has_value()) return;
+    confirm.expected.push_back({.name = ProbeFile(r),
+                                .contents = probe_,
+                                .stage_name = crew_.names[r],
+                                .host = crew_.hosts[r]});
+  }
+  log_.Change(std::move(confirm), context.actions);
+}
+
+void JobRun::PublishOutput(const RunContext& context) {
+  phase_ = Phase::kPublishing;
+  since_ = context.now.monotonic;
+  deadline_ = since_ + context.options.end_deadline;
+  log_.Change({.name = output_, .change = Change::kPublish, .to = kModelFolder},
+              context.actions);
+}
+
+void JobRun::RemoveOutput(const RunContext& context) {
+  if (output_.empty()) return;
+  log_.Change({.name = output_, .change = Change::kRemove}, context.actions);
+}
+
+void JobRun::FolderChanged(const dispatch::FolderChanged& done,
+                           const RunContext& context) {
+  if (!done.status.ok()) {
+    const v1::Cause cause = common::rpc::ToCause(
+        common::status::Annotate(done.status, "the job's results"),
+        done.stage_name);
+    Fail(ReasonOf(cause), cause, context);
+    return;
+  }
+  if (done.change == Change::kMake && InPhase(Phase::kProbing)) {
+    SendProbes(context);
+  } else if (done.change == Change::kConfirm && InPhase(Phase::kProbing)) {
+    Assemble(context);
+  } else if (done.change == Change::kPublish && InPhase(Phase::kPublishing)) {
+    Succeed(context);
+  }
+}
+
+}  // namespace penstock::coordinator::dispatch
