@@ -346,7 +346,7 @@ class FailureTest(pc.PenstockCase):
     self.assertEqual(done.code, 1, done)
     self.assertRegex(done.stderr,
                      r"(?m)^penstock: job \S+ failed: INPUT_NOT_VISIBLE: "
-                     rf".*{metrics}: Is a directory")
+                     rf".*{metrics}: cannot be written: Is a directory")
     summary = self.summary()
     self.assertEqual((summary["state"], summary["reason"]),
                      ("FAILED", "INPUT_NOT_VISIBLE"))
