@@ -77,6 +77,12 @@ absl::StatusOr<File> File::OpenForAppend(const std::string& path) {
   return Open(path, O_WRONLY | O_CREAT | O_APPEND);
 }
 
+absl::StatusOr<FileIdentity> File::CurrentIdentity() const {
+  struct stat info;
+  if (fstat(fd_.get(), &info) != 0) return Errno(path_, "cannot be read");
+  return IdentityOf(info);
+}
+
 absl::StatusOr<size_t> File::ReadUpTo(int64_t offset,
                                       absl::Span<std::byte> out) const {
   size_t read = 0;

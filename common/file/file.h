@@ -46,6 +46,8 @@ class File {
   // As it was when it was opened.
   const FileIdentity& identity() const { return identity_; }
   int64_t bytes() const { return identity_.bytes; }
+  // As it is now: whoever writes to it in place changes that.
+  absl::StatusOr<FileIdentity> CurrentIdentity() const;
 
   // Fills `out` from `offset` on, as far as the file goes: returns how many
   // bytes that were, fewer than out.size() only at the file's end.

@@ -2,7 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "common/status/error_details.h"
@@ -80,6 +82,22 @@ TEST_P(FileTest, AFileThatShrinksIsDataLoss) {
   const auto read = Read(*file, 2, 6);
   EXPECT_THAT(read, StatusIs(absl::StatusCode::kDataLoss,
                              AllOf(HasSubstr(path), HasSubstr("must stay"))));
+  // What is there still is not of the file that the job read either.
+  EXPECT_THAT(Read(*file, 0, 2), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(common::status::Reason(read.status()), "INPUT_NOT_VISIBLE");
+}
+
+TEST_P(FileTest, AFileThatIsOverwrittenInPlaceIsDataLoss) {
+  const std::string path = dir_.Write("f", "0123456789");
+  // Longer ago than the file system's clock ticks.
+  std::filesystem::last_write_time(
+      path, std::filesystem::last_write_time(path) - std::chrono::seconds(1));
+  ASSERT_OK_AND_ASSIGN(const auto file, File::Open(path, GetParam()));
+  EXPECT_THAT(Read(*file, 0, 10), IsOkAndHolds("0123456789"));
+  std::fstream(path, std::ios::in | std::ios::out) << "ABC";
+  const auto read = Read(*file, 5, 2);
+  EXPECT_THAT(read, StatusIs(absl::StatusCode::kDataLoss,
+                             AllOf(HasSubstr(path), HasSubstr("must stay"))));
   EXPECT_EQ(common::status::Reason(read.status()), "INPUT_NOT_VISIBLE");
 }
 
@@ -91,6 +109,16 @@ TEST(FileOpenTest, AReplacedFileIsNoticedWhenOpenedForEachRead) {
   std::filesystem::rename(dir.Write("g", "abcdefghij"), path);
   EXPECT_THAT(Read(*file, 0, 1), StatusIs(absl::StatusCode::kDataLoss,
                                           HasSubstr("changed or replaced")));
+}
+
+TEST(FileOpenTest, AFileThatGrowsSaysHowMuch) {
+  const tests::fakes::TempDir dir;
+  const std::string path = dir.Write("f", "0123456789");
+  ASSERT_OK_AND_ASSIGN(const auto file, File::Open(path, Descriptor::kKept));
+  std::ofstream(path, std::ios::app) << "ab";
+  EXPECT_THAT(Read(*file, 0, 1),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("has 12 bytes, but had 10")));
 }
 
 TEST(FileOpenTest, AReplacedFileIsReadOnWhenItsDescriptorIsKept) {
