@@ -37,6 +37,7 @@ void BlockSignals() {
   const sigset_t set = Handled();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 std::optional<int> WaitForSignal(absl::Duration timeout) {

@@ -12,8 +12,8 @@
 namespace penstock::common::process {
 
 // Blocks SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD in this thread and those
-// that it starts, and ignores SIGPIPE. Call before any thread starts; works as
-// PID 1 too.
+// that it starts, and ignores SIGPIPE and SIGXFSZ: what cannot be written is an
+// error of the write. Call before any thread starts; works as PID 1 too.
 void BlockSignals();
 
 // The next of those signals, or nullopt after `timeout`.

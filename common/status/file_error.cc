@@ -14,6 +14,7 @@ absl::StatusCode CodeOf(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:  // Of the process (ulimit -f) or the file system.
       return absl::StatusCode::kResourceExhausted;
     case EACCES:
     case EPERM:

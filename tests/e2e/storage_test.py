@@ -5,6 +5,7 @@ was committed before stays readable."""
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import unittest
@@ -92,6 +93,21 @@ class StorageTest(pc.PenstockCase):
         done, r"^penstock: job \S+ failed: DISK_FULL: the job's results: "
         r"/\S+/run/\S+: cannot be written: No space left on device$")
     self.assertGreater(len(self.check_committed(kept)), 3)
+
+  def test_files_that_may_not_become_large(self):
+    # Shards of some 100 KB are too large; everything else is not.
+    self.write_job()
+    limit = 64 * 1024
+    done = self.finish(self.start(
+        "penstock", "run", "job.yaml", "--run-dir", "run", "--set",
+        "model.width=64", preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_FSIZE, (limit, limit))))
+    self.assertEqual(done.code, 1, done)
+    self.assertOneMessage(
+        done, r"^penstock: job \S+ failed: DISK_FULL: .*/model-\S+: "
+        r"cannot be written: File too large$")
+    self.assertEqual(self.check_committed(self.work / "run"), [1, 2, 3, 4])
+    self.assertNothingStays()
 
   def as_nobody(self):
     """Options of a child whom permissions bind: root passes by them."""

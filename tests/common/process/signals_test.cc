@@ -1,8 +1,10 @@
 #include "common/process/signals.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +33,19 @@ int StatusOf(Child child) {
 
 [[noreturn]] void NeverEnd() {
   while (true) pause();
+}
+
+TEST(BlockSignalsTest, AFileThatMayNotGrowIsAnErrorOfTheWrite) {
+  const int status = StatusOf([] {
+    BlockSignals();
+    const rlimit limit = {.rlim_cur = 4, .rlim_max = 4};
+    const int fd = open("/tmp", O_TMPFILE | O_WRONLY, 0600);
+    if (fd < 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
+    if (write(fd, "12345678", 8) != 4) _exit(2);
+    if (write(fd, "5678", 4) != -1 || errno != EFBIG) _exit(3);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(EndWithinTest, EndsAProcessThatHangsWithTheWatchdogsCode) {

@@ -22,6 +22,8 @@ TEST(FileErrorTest, SaysWhatAndWhyWithACodeAndAReason) {
        "write /run/a: No space left on device"},
       {EDQUOT, absl::StatusCode::kResourceExhausted, "DISK_FULL",
        "write /run/a: Disk quota exceeded"},
+      {EFBIG, absl::StatusCode::kResourceExhausted, "DISK_FULL",
+       "write /run/a: File too large"},
       {EROFS, absl::StatusCode::kPermissionDenied, "INPUT_NOT_VISIBLE",
        "write /run/a: Read-only file system"},
       {EACCES, absl::StatusCode::kPermissionDenied, "INPUT_NOT_VISIBLE",
