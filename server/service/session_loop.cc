@@ -112,12 +112,20 @@ void SessionLoop::Do(SessionAction action) {
            .on_broken =
                [&loop = loop, current](absl::Status status) {
                  if (!current()) return;
-                 LOG(WARNING) << "session with the coordinator: " << status;
+                 LOG(WARNING) << "session with the coordinator: "
+                              << (status.ok() ? "the coordinator ended it"
+                                              : status.ToString());
                  loop.Post(StreamBrokenEvent{std::move(status)});
                }});
     }
     void operator()(const CloseStreamAction& close) {
-      if (!close.status.ok()) LOG(ERROR) << close.status;
+      if (!close.status.ok()) {
+        LOG(ERROR) << close.status;
+      } else {
+        // We end: that the stream does too is no news.
+        common::sync::MutexLock lock(&loop.mutex_);
+        loop.open_stream_ = 0;
+      }
       loop.link_.CloseStream();
     }
     void operator()(SendAction& send) {

@@ -143,6 +143,12 @@ class RunDirectoryTest(pc.PenstockCase):
                       config["vocab_size"]), (4, 32, 2, 256))
     self.assertEqual(len(tensors["transformer.wte.weight"]), 256 * 32)
 
+  def test_stage_that_stops_in_order_does_not_warn_of_its_session(self):
+    self.write_job(pc.TINY_JOB)
+    self.succeed()
+    for log in sorted((self.work / "run/logs").glob("stage-*.log")):
+      self.assertNotIn("session with the coordinator", log.read_text(), log)
+
   def test_trained_model_is_a_model_to_start_from(self):
     self.write_job(pc.TINY_JOB)
     first = self.succeed(run_dir="first")
