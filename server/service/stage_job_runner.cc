@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
+#include "common/status/error_details.h"
 #include "common/time/proto_time.h"
 #include "server/service/output_probe.h"
 
@@ -14,6 +15,23 @@ namespace penstock::server::service {
 namespace {
 
 using common::sync::MutexLock;
+
+// What a device says of memory that it has not knows neither stage nor job.
+absl::Status WithRemedy(const absl::Status& status,
+                        const std::string& stage_name) {
+  if (!absl::IsResourceExhausted(status) ||
+      !common::status::Reason(status).empty()) {
+    return status;
+  }
+  return common::status::WithReason(
+      absl::Status(
+          status.code(),
+          absl::StrCat(stage_name, ": ", status.message(),
+                       "; use more stages, pipeline.recompute: full or a "
+                       "smaller batch.micro_batch, or free memory on its "
+                       "host")),
+      "OUT_OF_MEMORY");
+}
 
 }  // namespace
 
@@ -54,7 +72,7 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
     absl::StatusOr<std::unique_ptr<StageJob>> made =
         StageJob::Create(resources_, assignment, epoch, inputs_, report_);
     if (!made.ok()) {
-      ReportFailure(epoch, made.status());
+      ReportFailure(epoch, WithRemedy(made.status(), resources_.stage_name));
       return;
     }
     const std::shared_ptr<StageJob> job = *std::move(made);

@@ -26,6 +26,7 @@ namespace {
 using ::penstock::testing::AssignmentOptions;
 using ::penstock::testing::LowerNamed;
 using ::penstock::testing::Recorded;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kSequenceLength = 8;
@@ -197,12 +198,16 @@ TEST_F(StageJobRunnerTest, AnAssemblyThatFailsIsReportedAndRemembered) {
   runner_->Assemble(1, AssignmentOf(1));
   const Reported failed = Next();
   ASSERT_TRUE(failed.message.has_failure());
-  EXPECT_EQ(failed.message.failure().cause().stage_name(), "stage-0");
-  EXPECT_EQ(Status().last_error().message(), "no memory for 3 GiB");
+  const v1::Cause& cause = failed.message.failure().cause();
+  EXPECT_EQ(cause.stage_name(), "stage-0");
+  EXPECT_EQ(cause.reason(), "OUT_OF_MEMORY");
+  EXPECT_THAT(cause.message(), AllOf(HasSubstr("stage-0: no memory for 3 GiB"),
+                                     HasSubstr("use more stages")));
+  EXPECT_EQ(Status().last_error().message(), cause.message());
   // A user's wish, and the end of the job, do not hide it.
   Abort(2, absl::CancelledError("cancelled"));
   Next();
-  EXPECT_EQ(Status().last_error().message(), "no memory for 3 GiB");
+  EXPECT_EQ(Status().last_error().message(), cause.message());
 }
 
 // The late command would be refused with less than the failure before it says,
