@@ -87,6 +87,10 @@ void ReadLlama(const Json& json, HfConfig& out) {
   }
 }
 
+// Names of both families; none means anything else in the other.
+constexpr const char* kDropoutKeys[] = {"attn_pdrop", "embd_pdrop",
+                                        "resid_pdrop", "attention_dropout"};
+
 }  // namespace
 
 HfConfig ReadHfConfig(absl::string_view bytes) {
@@ -110,6 +114,14 @@ HfConfig ReadHfConfig(absl::string_view bytes) {
     return out;
   }
   CheckHfKeys(*json, out.model, out.errors);
+  for (const char* key : kDropoutKeys) {
+    const auto found = json->find(key);
+    if (found != json->end() && found->is_number() &&
+        found->get<double>() != 0) {
+      out.ignored_dropout.push_back(
+          absl::StrCat(key, " ", FormatNumber(found->get<double>())));
+    }
+  }
   return out;
 }
 

@@ -21,6 +21,9 @@ struct HfConfig {
   ModelSpec model;
   // "KEY: what is wrong", all of them; `model` is usable only without any.
   std::vector<std::string> errors;
+  // "attn_pdrop 0.1": dropout that the file has and that is ignored; what is 0
+  // or no number is left out.
+  std::vector<std::string> ignored_dropout;
 };
 
 // `bytes` is the whole file; at most 1 MiB and 32 levels. Never throws.

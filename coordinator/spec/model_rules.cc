@@ -1,5 +1,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/hf_config.h"
 #include "coordinator/spec/hf_rope.h"
@@ -13,8 +14,12 @@ namespace {
 // One model being finished; lives for one call.
 class ModelRules {
  public:
-  ModelRules(Draft& draft, std::vector<Violation>& violations)
-      : draft_(draft), model_(draft.spec.model), violations_(violations) {}
+  ModelRules(Draft& draft, std::vector<Violation>& violations,
+             std::vector<std::string>& notes)
+      : draft_(draft),
+        model_(draft.spec.model),
+        violations_(violations),
+        notes_(notes) {}
 
   void FromKeys() {
     for (const char* key : {"model.family", "model.layers", "model.width",
@@ -60,6 +65,12 @@ class ModelRules {
     HfConfig config = ReadHfConfig(*bytes);
     for (const std::string& error : config.errors) {
       Refuse("model.from", absl::StrCat("config.json: ", error));
+    }
+    if (!config.ignored_dropout.empty() && !draft_.Given("model.dropout")) {
+      notes_.push_back(
+          absl::StrCat("dropout of config.json (",
+                       absl::StrJoin(config.ignored_dropout, ", "),
+                       ") is ignored; model.dropout is the key, and is 0"));
     }
     config.model.from = model_.from;
     config.model.dropout = model_.dropout;
@@ -153,6 +164,7 @@ class ModelRules {
   Draft& draft_;
   ModelSpec& model_;
   std::vector<Violation>& violations_;
+  std::vector<std::string>& notes_;
 };
 
 }  // namespace
@@ -160,7 +172,7 @@ class ModelRules {
 void FinishModel(const ConfigReader& read_config, Draft& draft,
                  std::vector<Violation>& violations,
                  std::vector<std::string>& notes) {
-  ModelRules rules(draft, violations);
+  ModelRules rules(draft, violations, notes);
   if (!IsSound("model", violations) && !draft.Given("model")) return;
   if (!draft.Given("model.from")) {
     if (IsSound("model.from", violations)) rules.FromKeys();

@@ -142,6 +142,12 @@ TEST(HfConfigTest, WithoutHeadDimTheHeadsMustDivideTheWidth) {
 TEST(HfConfigTest, DropoutAndUnknownKeysAreIgnored) {
   EXPECT_THAT(With("gpt2_tiny", "resid_pdrop", "0.5").errors, IsEmpty());
   EXPECT_EQ(With("gpt2_tiny", "resid_pdrop", "0.5").model.dropout, 0.0);
+  EXPECT_THAT(With("gpt2_tiny", "resid_pdrop", "0.5").ignored_dropout,
+              ElementsAre("resid_pdrop 0.5"));
+  EXPECT_THAT(With("gpt2_tiny", "resid_pdrop", "0.0").ignored_dropout,
+              IsEmpty());
+  EXPECT_THAT(With("gpt2_tiny", "resid_pdrop", "\"much\"").ignored_dropout,
+              IsEmpty());
   EXPECT_THAT(With("gpt2_tiny", "some_new_key", "{\"a\": 1}").errors,
               IsEmpty());
 }

@@ -16,9 +16,11 @@ namespace {
 
 using ::penstock::testing::IsOk;
 using ::penstock::testing::StatusIs;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr absl::string_view kJob = R"(name: tiny
 model:
@@ -238,6 +240,19 @@ TEST(JobParserTest, ErrorsOfConfigJsonStandAtModelFrom) {
   EXPECT_EQ(RenderAll(small.violations, small.positions),
             "job.yaml:3:3: model.from: the vocabulary has 200 ids, too few for "
             "the data: the byte tokenizer has 256");
+}
+
+TEST(JobParserTest, DropoutOfConfigJsonIsNotedWhereNothingElseIsSaid) {
+  const std::string config = absl::StrReplaceAll(
+      kConfig, {{"{\"model", "{\"attention_dropout\": 0.1, \"model"}});
+  EXPECT_THAT(ParseFrom(kFrom, config).notes,
+              Contains("dropout of config.json (attention_dropout 0.1) is "
+                       "ignored; model.dropout is the key, and is 0"));
+  const std::string given =
+      absl::StrReplaceAll(kFrom, {{"from: ", "dropout: 0.2\n  from: "}});
+  for (const std::string& note : ParseFrom(given, config).notes) {
+    EXPECT_THAT(note, Not(HasSubstr("dropout")));
+  }
 }
 
 TEST(JobParserTest, UnreadableConfigJsonStandsAtModelFrom) {
