@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/rpc/admission.h"
 #include "common/rpc/reactor_registry.h"
+#include "common/rpc/refused_stream.h"
 #include "common/rpc/rpc_server.h"
 #include "common/rpc/stream_writer.h"
 #include "common/status/status_macros.h"
@@ -29,8 +31,9 @@ constexpr absl::Duration kLongestSilence = absl::Seconds(10);
 class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
                            public common::rpc::ClosableReactor {
  public:
-  explicit WatchReactor(std::function<void(WatchReactor*)> on_done)
-      : on_done_(std::move(on_done)) {}
+  WatchReactor(common::rpc::Admission::Ticket ticket,
+               std::function<void(WatchReactor*)> on_done)
+      : ticket_(std::move(ticket)), on_done_(std::move(on_done)) {}
 
   void Offer(const v1::StageStatus& status, MonotonicTime now) {
     MutexLock lock(&mutex_);
@@ -51,6 +54,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
   }
 
  private:
+  const common::rpc::Admission::Ticket ticket_;
   const std::function<void(WatchReactor*)> on_done_;
   common::rpc::StreamWriter<v1::StageStatus> writer_{
       common::rpc::ServerWrites<v1::StageStatus>(*this), {.messages = 1}};
@@ -65,7 +69,10 @@ class GrpcMonitorServer final
       public v1::StageMonitorService::CallbackService {
  public:
   GrpcMonitorServer(const Options& options, const common::time::Clock& clock)
-      : options_(options), clock_(clock) {}
+      : options_(options),
+        clock_(clock),
+        admission_("WatchStage streams", options.watches,
+                   "end one of them, or ask with GetStage") {}
 
   absl::Status Listen() {
     ASSIGN_OR_RETURN(server_, common::rpc::RpcServer::Start(options_.address,
@@ -99,13 +106,19 @@ class GrpcMonitorServer final
 
   grpc::ServerWriteReactor<v1::StageStatus>* WatchStage(
       grpc::CallbackServerContext*, const v1::WatchStageRequest*) override {
-    auto* watcher = new WatchReactor([this](WatchReactor* done) {
-      {
-        MutexLock lock(&mutex_);
-        watchers_.erase(done);
-      }
-      reactors_.Remove(done);
-    });
+    absl::StatusOr<common::rpc::Admission::Ticket> ticket = admission_.Enter();
+    if (!ticket.ok()) {
+      return new common::rpc::RefusedStream<
+          grpc::ServerWriteReactor<v1::StageStatus>>(ticket.status());
+    }
+    auto* watcher =
+        new WatchReactor(*std::move(ticket), [this](WatchReactor* done) {
+          {
+            MutexLock lock(&mutex_);
+            watchers_.erase(done);
+          }
+          reactors_.Remove(done);
+        });
     if (!reactors_.Add(watcher)) {
       watcher->Close(absl::UnavailableError("the stage is shutting down"));
       return watcher;
@@ -123,6 +136,7 @@ class GrpcMonitorServer final
   const Options options_;
   const common::time::Clock& clock_;
   // Own synchronisation.
+  common::rpc::Admission admission_;
   common::rpc::ReactorRegistry reactors_;
 
   common::sync::Mutex mutex_;

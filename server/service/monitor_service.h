@@ -19,6 +19,8 @@ class MonitorServer {
     common::rpc::Address address;
     // Makes a snapshot; called on gRPC threads, must not block.
     std::function<v1::StageStatus()> status;
+    // WatchStage streams; one more is answered RESOURCE_EXHAUSTED.
+    int watches = 64;
   };
 
   // Errors as common::rpc::RpcServer::Start. Borrows `clock`.

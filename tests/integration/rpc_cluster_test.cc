@@ -26,6 +26,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "penstock/v1/job_service.grpc.pb.h"
+#include "penstock/v1/stage_monitor_service.grpc.pb.h"
 #include "server/stage_daemon.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
@@ -389,6 +390,37 @@ TEST_F(RpcClusterTest, OneWatchTooManyIsAnswered) {
   EXPECT_TRUE(begun);
   for (const auto& watch : watches) watch->context.TryCancel();
   for (size_t i = 1; i < watches.size(); ++i) watches[i]->reader->Finish();
+}
+
+TEST_F(RpcClusterTest, OneWatchOfAStageTooManyIsAnswered) {
+  StartCoordinator();
+  StartStages(1);
+  const auto stub = v1::StageMonitorService::NewStub(common::rpc::CreateChannel(
+      Socket("stage-0"), common::rpc::ChannelUse::kShared));
+  struct Watch {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<v1::StageStatus>> reader;
+  };
+  const auto begins = [&stub](Watch& watch) {
+    watch.context.set_deadline(absl::ToChronoTime(absl::Now() + kLimit));
+    watch.reader = stub->WatchStage(&watch.context, v1::WatchStageRequest());
+    v1::StageStatus status;
+    return watch.reader->Read(&status);
+  };
+  std::vector<std::unique_ptr<Watch>> watches;
+  for (int i = 0; i < 64; ++i) {
+    watches.push_back(std::make_unique<Watch>());
+    ASSERT_TRUE(begins(*watches.back())) << i;
+  }
+  Watch refused;
+  EXPECT_FALSE(begins(refused));
+  const grpc::Status status = refused.reader->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("64 WatchStage streams"));
+  for (const auto& watch : watches) {
+    watch->context.TryCancel();
+    watch->reader->Finish();
+  }
 }
 
 TEST_F(RpcClusterTest, OneSessionTooManyIsAnswered) {
