@@ -17,7 +17,8 @@ std::string Table(const v1::ListStagesResponse& stages, bool wide) {
   std::vector<std::vector<std::string>> rows = {
       {"NAME", "STATE", "DEVICE", "HOST", "JOB", "RANK", "STEP"}};
   if (wide) {
-    for (const char* column : {"INCARNATION", "PID", "MONITOR", "DATA"}) {
+    for (const char* column :
+         {"INCARNATION", "PID", "MONITOR", "DATA", "CLOCK SKEW"}) {
       rows[0].push_back(column);
     }
   }
@@ -36,6 +37,8 @@ std::string Table(const v1::ListStagesResponse& stages, bool wide) {
       row.push_back(absl::StrCat(stage.pid()));
       row.push_back(Printable(stage.monitor_address()));
       row.push_back(Printable(stage.data_address()));
+      row.push_back(
+          stage.has_clock_skew() ? json["clock_skew"].get<std::string>() : "-");
     }
     rows.push_back(std::move(row));
   }

@@ -205,7 +205,10 @@ absl::Status Core::Receive(SessionId session, const v1::StageMessage& message,
       return absl::InvalidArgumentError(
           absl::StrCat("a second Hello from ", name));
     case v1::StageMessage::kHeartbeat: {
-      s.registry.Beat(name, message.heartbeat(), now.monotonic);
+      s.registry.Beat(name, message.heartbeat(), now.monotonic, now.wall);
+      if (JobRun* run = s.RunOf(name); run != nullptr) {
+        run->TellSkew(name, s.Context(now, actions));
+      }
       v1::CoordinatorMessage ack;
       ack.mutable_heartbeat_ack();
       s.links.SendUnnumbered(name, std::move(ack), actions);

@@ -18,6 +18,13 @@ using common::time::MonotonicTime;
 using v1::Job;
 using v1::Occurrence;
 
+namespace {
+
+// Less is of no use to anybody who compares logs.
+constexpr absl::Duration kSkewToTell = absl::Seconds(2);
+
+}  // namespace
+
 // The job's reason for a stage's cause: its own word, or what the code means.
 Job::StateReason JobRun::ReasonOf(const v1::Cause& cause) {
   const auto named = jobs::ReasonFromName(cause.reason());
@@ -222,6 +229,28 @@ void JobRun::StageLost(absl::string_view stage, const v1::Cause& cause,
                     ReportLoss(Standings(context), RankOf(stage)));
   }
   Fail(Job::STATE_REASON_STAGE_LOST, told, context);
+}
+
+void JobRun::TellSkew(absl::string_view stage, const RunContext& context) {
+  const registry::StageEntry* entry = context.registry.Find(stage);
+  if (entry == nullptr || skew_told_.contains(entry->name())) return;
+  const absl::Duration skew =
+      entry->clock_skew().value_or(absl::ZeroDuration());
+  if (absl::AbsDuration(skew) < kSkewToTell) return;
+  skew_told_.insert(entry->name());
+  log_.Occur(
+      {.severity = Occurrence::SEVERITY_WARNING,
+       .kind = "CLOCK_SKEW",
+       .message = absl::StrCat(
+           "the clock of ", stage, " on host ", entry->host(), " is ",
+           absl::FormatDuration(
+               absl::Trunc(absl::AbsDuration(skew), absl::Milliseconds(100))),
+           skew > absl::ZeroDuration() ? " ahead of" : " behind",
+           " the coordinator's; nothing is decided by it, but times in its log "
+           "are off by that"),
+       .stage_name = std::string(stage),
+       .step = log_.job().step()},
+      context.now, context.actions);
 }
 
 void JobRun::ExplainLoss(absl::string_view stage, const std::string& how,

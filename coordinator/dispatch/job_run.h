@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,8 @@ class JobRun {
                  const RunContext& context);
   // It has dropped this job.
   void StageReleased(absl::string_view stage, const RunContext& context);
+  // Its clock is measured: warns once where it is off by seconds.
+  void TellSkew(absl::string_view stage, const RunContext& context);
   // More is known of a stage that was lost: how its process ended.
   void ExplainLoss(absl::string_view stage, const std::string& how,
                    const RunContext& context);
@@ -237,6 +240,8 @@ class JobRun {
   absl::Duration command_deadline_;
   absl::Duration slowest_step_;
   std::vector<std::optional<v1::EndReport>> ends_;
+
+  std::set<std::string> skew_told_;
 
   FirstCause first_cause_;
   Verdict verdict_;  // While stopping.

@@ -20,6 +20,8 @@ namespace {
 using common::time::MonotonicTime;
 
 constexpr int kMissedHeartbeats = 3;
+constexpr size_t kSkewsKept = 8;
+constexpr absl::Duration kLargestSkew = absl::Hours(24 * 366 * 100);
 
 absl::Status CheckRegistration(const v1::RegisterStageRequest& request) {
   RETURN_IF_ERROR(common::ids::CheckStageName(request.stage_name()));
@@ -165,8 +167,13 @@ void Registry::Heard(absl::string_view name, MonotonicTime now) {
   }
 }
 
+std::optional<absl::Duration> StageEntry::clock_skew() const {
+  if (skews.empty()) return std::nullopt;
+  return *std::max_element(skews.begin(), skews.end());
+}
+
 void Registry::Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
-                    MonotonicTime now) {
+                    MonotonicTime now, absl::Time wall) {
   StageEntry* stage = FindMutable(name);
   if (stage == nullptr) return;
   stage->last_contact = now;
@@ -185,6 +192,12 @@ void Registry::Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
                              absl::Nanoseconds(heartbeat.head_since().nanos()));
   stage->awaited.reset();
   if (heartbeat.has_awaited()) stage->awaited = heartbeat.awaited();
+  if (heartbeat.has_wall_time()) {
+    stage->skews.push_back(
+        std::clamp(common::time::FromProto(heartbeat.wall_time()) - wall,
+                   -kLargestSkew, kLargestSkew));
+    if (stage->skews.size() > kSkewsKept) stage->skews.pop_front();
+  }
 }
 
 absl::Status Registry::Move(absl::string_view name, v1::Stage::State state) {
@@ -357,6 +370,9 @@ v1::Stage Registry::ToProto(const StageEntry& stage, MonotonicTime now) const {
   if (!stage.lost()) {
     *proto.mutable_last_contact() =
         common::time::ToProto(now - stage.last_contact);
+  }
+  if (const auto skew = stage.clock_skew(); skew.has_value()) {
+    *proto.mutable_clock_skew() = common::time::ToProto(*skew);
   }
   return proto;
 }

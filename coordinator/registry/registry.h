@@ -16,6 +16,7 @@
 #define PENSTOCK_COORDINATOR_REGISTRY_REGISTRY_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -70,7 +71,12 @@ struct StageEntry {
   std::string head_command;
   common::time::MonotonicTime head_since;
   std::optional<v1::Edge> awaited;
+  // Its wall clock minus the coordinator's, as its newest heartbeats said.
+  std::deque<absl::Duration> skews;
 
+  // Measured; nullopt before its first heartbeat. A heartbeat's way only makes
+  // it less, so of several the largest is nearest.
+  std::optional<absl::Duration> clock_skew() const;
   const std::string& name() const { return registration.stage_name(); }
   const std::string& host() const { return registration.host(); }
   bool lost() const { return state == v1::Stage::STATE_LOST; }
@@ -112,8 +118,9 @@ class Registry {
 
   // Renews the lease.
   void Heard(absl::string_view name, common::time::MonotonicTime now);
+  // `wall` is the coordinator's, for skew alone.
   void Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
-            common::time::MonotonicTime now);
+            common::time::MonotonicTime now, absl::Time wall);
 
   // FailedPrecondition where the table does not have it.
   absl::Status Move(absl::string_view name, v1::Stage::State state);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/log/log.h"
+#include "common/time/proto_time.h"
 
 namespace penstock::server::service {
 
@@ -134,6 +135,8 @@ void SessionLoop::Do(SessionAction action) {
     void operator()(const HeartbeatAction&) {
       v1::StageMessage message;
       *message.mutable_heartbeat() = loop.runner_->heartbeat();
+      *message.mutable_heartbeat()->mutable_wall_time() =
+          common::time::ToProto(loop.clock_.Now());
       loop.link_.Send(std::move(message));
     }
     void operator()(CheckInputsAction& check) {

@@ -1,8 +1,11 @@
 #include "coordinator/registry/registry.h"
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "common/status/error_details.h"
+#include "common/time/proto_time.h"
 #include "coordinator/registry/stage_state.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -198,11 +201,11 @@ TEST(RegistryTest, ProgressStandsStillOnlyWhileCommandsAreQueued) {
   v1::Heartbeat beat;
   beat.set_progress(5);
   beat.set_queued_commands(3);
-  registry.Beat("stage-0", beat, At(1));
-  registry.Beat("stage-0", beat, At(2));
+  registry.Beat("stage-0", beat, At(1), absl::UnixEpoch());
+  registry.Beat("stage-0", beat, At(2), absl::UnixEpoch());
   EXPECT_EQ(registry.Find("stage-0")->progress_since, At(1));
   beat.set_queued_commands(0);
-  registry.Beat("stage-0", beat, At(3));
+  registry.Beat("stage-0", beat, At(3), absl::UnixEpoch());
   EXPECT_EQ(registry.Find("stage-0")->progress_since, At(3));
 }
 
@@ -229,6 +232,32 @@ TEST(StageStateTest, NothingLeavesLostAndIllegalMovesAreNamed) {
   for (int from = Stage::STATE_REGISTERED; from < Stage::STATE_LOST; ++from) {
     EXPECT_TRUE(CheckTransition(Stage::State(from), Stage::STATE_LOST).ok());
   }
+}
+
+TEST(RegistryTest, SkewIsWhatHeartbeatsSayLessTheirWay) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  const auto skew = [&registry] {
+    return registry.ToProto(*registry.Find("stage-0"), At(9));
+  };
+  EXPECT_FALSE(skew().has_clock_skew());
+  const absl::Time wall = absl::FromUnixSeconds(1000000);
+  // Its clock is 5 s ahead; heartbeats take 300, 20 and 100 ms.
+  for (const int way : {300, 20, 100}) {
+    v1::Heartbeat beat;
+    *beat.mutable_wall_time() = common::time::ToProto(wall + absl::Seconds(5) -
+                                                      absl::Milliseconds(way));
+    registry.Beat("stage-0", beat, At(1), wall);
+  }
+  EXPECT_EQ(common::time::FromProto(skew().clock_skew()),
+            absl::Milliseconds(4980));
+  // A clock that was set is seen after a few heartbeats; nonsense is bounded.
+  v1::Heartbeat beat;
+  beat.mutable_wall_time()->set_seconds(std::numeric_limits<int64_t>::min());
+  for (int i = 0; i < 8; ++i) registry.Beat("stage-0", beat, At(2), wall);
+  EXPECT_LT(common::time::FromProto(skew().clock_skew()), -absl::Hours(1000));
+  EXPECT_GT(common::time::FromProto(skew().clock_skew()),
+            -absl::InfiniteDuration());
 }
 
 }  // namespace
