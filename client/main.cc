@@ -22,6 +22,7 @@
 #include "client/environment.h"
 #include "client/exit_code.h"
 #include "common/process/daemon.h"
+#include "common/process/descriptors.h"
 #include "common/process/signals.h"
 #include "common/time/real_clock.h"
 
@@ -81,6 +82,10 @@ int Main(int argc, char** argv) {
   namespace process = penstock::common::process;
   const bool hangup_ignored = HangupIsIgnored();
   process::BlockSignals();
+  if (const absl::Status enough = process::RaiseDescriptorLimit();
+      !enough.ok()) {
+    return commands::Fail(enough);
+  }
   const penstock::common::time::RealClock clock;
   penstock::client::Environment environment = ReadEnvironment(clock);
   environment.hangup_ignored = hangup_ignored;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/process/build_info.h"
+#include "common/process/descriptors.h"
 #include "common/process/signals.h"
 #include "common/sync/lock_order.h"
 
@@ -49,6 +50,9 @@ absl::Status BeginDaemon(const std::string& log_name,
   log::Configure({.format = FormatOf(flags.log_format).value(),
                   .minimum = LevelOf(flags.log_level).value(),
                   .process = log_name});
+  if (const absl::Status enough = RaiseDescriptorLimit(); !enough.ok()) {
+    return enough;
+  }
   return flags.die_with_parent == 0 ? absl::OkStatus()
                                     : DieWithParent(flags.die_with_parent);
 }

@@ -42,9 +42,9 @@ void AddDaemonFlags(App& app, DaemonFlags& flags) {
                  "End when this process, our parent, ends");
 }
 
-// BlockSignals(), SkipLockOrderChecks(), the log, DieWithParent(). Call before
-// any thread starts. `log_name` stands in each log line: "coordinator",
-// "stage-2". Errors as DieWithParent.
+// BlockSignals(), SkipLockOrderChecks(), the log, RaiseDescriptorLimit(),
+// DieWithParent(). Call before any thread starts. `log_name` stands in each log
+// line: "coordinator", "stage-2". Errors as those of the last two.
 absl::Status BeginDaemon(const std::string& log_name, const DaemonFlags& flags);
 
 // Flags or the configuration are wrong; nothing was started.

@@ -1,0 +1,57 @@
+#include "common/process/descriptors.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::common::process {
+namespace {
+
+using ::penstock::testing::StatusIs;
+using ::testing::HasSubstr;
+
+// Limits are the process's own: each test has a child for it.
+template <typename Child>
+void InChild(Child child) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    child();
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+}
+
+rlimit Limit() {
+  rlimit limit{};
+  EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  return limit;
+}
+
+TEST(DescriptorsTest, TheSoftLimitBecomesTheHardOne) {
+  InChild([] {
+    rlimit limit = Limit();
+    limit.rlim_cur = 20;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_OK(RaiseDescriptorLimit());
+    EXPECT_EQ(Limit().rlim_cur, limit.rlim_max);
+  });
+}
+
+TEST(DescriptorsTest, TooFewAreSaid) {
+  InChild([] {
+    const rlimit limit = {.rlim_cur = 20, .rlim_max = 20};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_THAT(RaiseDescriptorLimit(),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         HasSubstr("may open only 20 files")));
+  });
+}
+
+}  // namespace
+}  // namespace penstock::common::process
