@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::unique_ptr<Item>> items;
   for (int i = 0; i < (data[0] >> 1) % 8; ++i) {
     items.push_back(std::make_unique<Item>());
-    auto operation = std::make_shared<tcp::Operation>();
+    auto operation = std::make_shared<penstock::server::transport::Operation>();
     operation->tag = {.epoch = 1, .step = i};
     operation->tensor = device::Tensor(items.back()->values.data(),
                                        device::DType::kF32, device::Shape({4}));
