@@ -166,9 +166,11 @@ class DaemonTest(pc.PenstockCase):
     for host in ("127.0.0.1", "[::1]", "localhost"):
       done = self.penstock("health", "--address", f"{host}:{port}")
       self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
-    done = self.penstock("health", "--address", got["monitor_address"],
-                         "readiness")
-    self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
+    # Ready is what the stage's publisher has seen, a moment later.
+    pc.wait_until(
+        lambda: self.penstock("health", "--address", got["monitor_address"],
+                              "readiness").stdout == "SERVING\n",
+        "the stage is ready")
     self.terminate(stage)
     self.terminate(coordinator)
 

@@ -112,7 +112,7 @@ TEST(JobFilesTest, ALineThatDoesNotFitLeavesTheLinesBeforeWhole) {
   write.contents = "second\n";
   {
     FileSizeLimit limit(9);
-    EXPECT_THAT(WriteNow(write), StatusIs(absl::StatusCode::kUnavailable,
+    EXPECT_THAT(WriteNow(write), StatusIs(absl::StatusCode::kResourceExhausted,
                                           HasSubstr("metrics.jsonl")));
   }
   EXPECT_EQ(Contents(fs::path(dir.path()) / "metrics.jsonl"), "first\n");
@@ -126,7 +126,8 @@ TEST(JobFilesTest, AFileThatDoesNotFitLeavesTheOldOneAndNothingElse) {
   write.contents = "new and longer";
   {
     FileSizeLimit limit(5);
-    EXPECT_FALSE(WriteNow(write).ok());
+    EXPECT_THAT(WriteNow(write), StatusIs(absl::StatusCode::kResourceExhausted,
+                                          HasSubstr("summary.json")));
   }
   EXPECT_EQ(Contents(fs::path(dir.path()) / "summary.json"), "old");
   EXPECT_FALSE(fs::exists(fs::path(dir.path()) / "summary.json.tmp"));
