@@ -341,6 +341,7 @@ std::vector<RankStanding> JobRun::Standings(const RunContext& context) const {
       standing.lost = entry->lost();
       standing.silent = context.now.monotonic - entry->last_contact;
       standing.command = entry->head_command;
+      standing.told = context.now.monotonic - entry->last_heartbeat;
       standing.since = context.now.monotonic - entry->head_since;
       standing.awaited = entry->awaited;
     }

@@ -84,9 +84,8 @@ StallReport ReportStall(const std::vector<RankStanding>& ranks,
 std::string ReportLoss(const std::vector<RankStanding>& ranks, int lost) {
   std::string text;
   if (!ranks[lost].command.empty()) {
-    text = absl::StrCat("; it was at ", ranks[lost].command,
-                        " when it was last heard, ", Text(ranks[lost].silent),
-                        " before");
+    text = absl::StrCat("; at its last heartbeat, ", Text(ranks[lost].told),
+                        " before, it was at ", ranks[lost].command);
   }
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
     const RankStanding& r = ranks[rank];

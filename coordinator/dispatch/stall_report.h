@@ -16,7 +16,8 @@ struct RankStanding {
   std::string name;
   bool lost = false;
   absl::Duration silent;  // Since it was last heard.
-  std::string command;    // At the head of its queue, or "".
+  std::string command;    // At the head of its queue, or "", and how long
+  absl::Duration told;    // ago its heartbeat said so.
   absl::Duration since;   // Of the command.
   std::optional<v1::Edge> awaited;
   int waits_for = -1;    // The rank at the other end of `awaited`, or -1.
@@ -38,8 +39,8 @@ StallReport ReportStall(const std::vector<RankStanding>& ranks,
                         absl::Duration silence);
 
 // What a lost rank was doing, and who has waited for it for seconds, to be
-// appended to the cause of its loss: "; it was at F stage 1 micro-batch 3 of
-// step 7 when it was last heard, 10s before; stage-0 waits for ...". Empty
+// appended to the cause of its loss: "; at its last heartbeat, 10s before, it
+// was at F stage 1 micro-batch 3 of step 7; stage-0 waits for ...". Empty
 // where nothing is known.
 std::string ReportLoss(const std::vector<RankStanding>& ranks, int lost);
 

@@ -177,6 +177,7 @@ void Registry::Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
   StageEntry* stage = FindMutable(name);
   if (stage == nullptr) return;
   stage->last_contact = now;
+  stage->last_heartbeat = now;
   if (stage->progress >= 0 && heartbeat.progress() != stage->progress) {
     stage->progressed = now;
   }
@@ -205,39 +206,8 @@ absl::Status Registry::Move(absl::string_view name, v1::Stage::State state) {
   if (stage == nullptr) {
     return absl::NotFoundError(absl::StrCat("there is no stage ", name));
   }
-  // An unwell stage goes on with its job: its state shows what it will be.
-  if (stage->state == v1::Stage::STATE_DEGRADED &&
-      state != v1::Stage::STATE_LOST && state != v1::Stage::STATE_DRAINING) {
-    RETURN_IF_ERROR(CheckTransition(stage->healthy, state));
-    stage->healthy = state;
-    return absl::OkStatus();
-  }
   RETURN_IF_ERROR(CheckTransition(stage->state, state));
   stage->state = state;
-  return absl::OkStatus();
-}
-
-absl::Status Registry::Degrade(absl::string_view name, const v1::Cause& cause) {
-  StageEntry* stage = FindMutable(name);
-  if (stage == nullptr) {
-    return absl::NotFoundError(absl::StrCat("there is no stage ", name));
-  }
-  const v1::Stage::State before = stage->state;
-  RETURN_IF_ERROR(CheckTransition(before, v1::Stage::STATE_DEGRADED));
-  stage->healthy = before;
-  stage->state = v1::Stage::STATE_DEGRADED;
-  stage->cause = cause;
-  return absl::OkStatus();
-}
-
-absl::Status Registry::Recover(absl::string_view name) {
-  StageEntry* stage = FindMutable(name);
-  if (stage == nullptr) {
-    return absl::NotFoundError(absl::StrCat("there is no stage ", name));
-  }
-  RETURN_IF_ERROR(CheckTransition(stage->state, stage->healthy));
-  stage->state = stage->healthy;
-  stage->cause.Clear();
   return absl::OkStatus();
 }
 

@@ -50,8 +50,7 @@ struct Options {
 struct StageEntry {
   v1::RegisterStageRequest registration;
   v1::Stage::State state = v1::Stage::STATE_REGISTERED;
-  v1::Cause cause;  // Why it is DEGRADED or LOST.
-  v1::Stage::State healthy = v1::Stage::STATE_REGISTERED;  // Before DEGRADED.
+  v1::Cause cause;  // Why it is LOST.
   SessionId session = 0;
   // When the last session broke; nullopt while one is open or none was yet.
   std::optional<common::time::MonotonicTime> broken_since;
@@ -60,7 +59,10 @@ struct StageEntry {
   int rank = -1;
   std::string numerics_id;  // Of the job.
   int64_t step = 0;
-  // From heartbeats: see Heartbeat.progress.
+  // When the last heartbeat came, whose fields follow; those that came before
+  // the first are as below.
+  common::time::MonotonicTime last_heartbeat;
+  // See Heartbeat.progress.
   int64_t progress = -1;
   common::time::MonotonicTime progressed;  // When `progress` last changed.
   int queued_commands = 0;
@@ -124,11 +126,6 @@ class Registry {
 
   // FailedPrecondition where the table does not have it.
   absl::Status Move(absl::string_view name, v1::Stage::State state);
-  // DEGRADED and back. Nothing tells the coordinator of an unwell stage yet, so
-  // nothing but tests of the table enters the state.
-  absl::Status Degrade(absl::string_view name, const v1::Cause& cause);
-  // Back to what it was. FailedPrecondition unless DEGRADED.
-  absl::Status Recover(absl::string_view name);
   // No-op for one that is LOST or unknown.
   void MarkLost(absl::string_view name, const v1::Cause& cause);
 

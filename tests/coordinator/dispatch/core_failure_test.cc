@@ -319,8 +319,8 @@ TEST_F(CoreFailureTest, ALossSaysWhatTheStageWasAt) {
   const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
   EXPECT_THAT(
       job.cause().message(),
-      HasSubstr("it was at F stage 1 micro-batch 3 of step 1 when it was "
-                "last heard"));
+      HasSubstr("at its last heartbeat, 10s before, it was at F stage 1 "
+                "micro-batch 3 of step 1"));
 }
 
 TEST_F(CoreFailureTest, CancelFreesTheStagesAndEnds) {

@@ -75,13 +75,16 @@ TEST(StallReportTest, WhereEachWaitsForAnotherNobodyIsBlamed) {
   EXPECT_THAT(report.text, HasSubstr("stage-1 waits for activation 0->1"));
 }
 
-TEST(StallReportTest, ALossSaysWhatItWasAtAndWhoWaits) {
+// Its reports came later, but what it was at is as old as the heartbeat.
+TEST(StallReportTest, ALossSaysWhatItWasAtWhenAndWhoWaits) {
+  RankStanding lost = Computes("stage-1", "F stage 1 micro-batch 3 of step 7");
+  lost.silent = absl::ZeroDuration();
+  lost.told = absl::Milliseconds(900);
   EXPECT_EQ(
-      ReportLoss({Waits("stage-0", 1, 0, 1),
-                  Computes("stage-1", "F stage 1 micro-batch 3 of step 7")},
-                 1),
-      "; it was at F stage 1 micro-batch 3 of step 7 when it was last heard, "
-      "0 before; stage-0 "
+      ReportLoss({Waits("stage-0", 1, 0, 1), lost}, 1),
+      "; at its last heartbeat, 900ms before, it was at F stage 1 micro-batch "
+      "3 "
+      "of step 7; stage-0 "
       "waits for gradient 1->0 from stage-1 for 41s (B stage 0 micro-batch 1 "
       "of step 7)");
   EXPECT_EQ(ReportLoss({{.name = "stage-0"}}, 0), "");

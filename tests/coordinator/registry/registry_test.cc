@@ -179,22 +179,6 @@ TEST(RegistryTest, AStageHasOneJobAtATime) {
   EXPECT_OK(registry.Assign("stage-0", "job-b", 0, "cpu/avx2/1/0"));
 }
 
-TEST(RegistryTest, AnUnwellStageKeepsItsPlaceAndGoesBackToIt) {
-  Registry registry({});
-  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
-  ASSERT_OK(registry.Assign("stage-0", "job-a", 0, "cpu/avx2/1/0"));
-  ASSERT_OK(registry.Move("stage-0", Stage::STATE_READY));
-  v1::Cause cause;
-  cause.set_code(4);
-  cause.set_message("stands still");
-  ASSERT_OK(registry.Degrade("stage-0", cause));
-  ASSERT_OK(registry.Move("stage-0", Stage::STATE_RUNNING));
-  EXPECT_EQ(registry.Find("stage-0")->state, Stage::STATE_DEGRADED);
-  ASSERT_OK(registry.Recover("stage-0"));
-  EXPECT_EQ(registry.Find("stage-0")->state, Stage::STATE_RUNNING);
-  EXPECT_EQ(registry.Find("stage-0")->job_id, "job-a");
-}
-
 TEST(RegistryTest, ProgressStandsStillOnlyWhileCommandsAreQueued) {
   Registry registry({});
   ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
