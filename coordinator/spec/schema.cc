@@ -41,13 +41,6 @@ std::vector<absl::string_view> KeysOf(absl::string_view section) {
   return keys;
 }
 
-std::string UnknownKey(absl::string_view section, absl::string_view key) {
-  const std::string hint = HintForUnknownKey(section, key, AllKeyPaths());
-  if (!hint.empty()) return absl::StrCat("unknown key; ", hint);
-  return absl::StrCat("unknown key; the keys here are ",
-                      absl::StrJoin(KeysOf(section), " "));
-}
-
 // One walk over a tree.
 class Walk {
  public:
@@ -94,9 +87,20 @@ class Walk {
     }
   }
 
+  // The keys of a section are listed once: all errors go into one status,
+  // which has room for a few kilobytes (common/rpc/grpc_status.h).
+  std::string UnknownKey(absl::string_view section, absl::string_view key) {
+    const std::string hint = HintForUnknownKey(section, key, AllKeyPaths());
+    if (!hint.empty()) return absl::StrCat("unknown key; ", hint);
+    if (!listed_.insert(std::string(section)).second) return "unknown key";
+    return absl::StrCat("unknown key; the keys here are ",
+                        absl::StrJoin(KeysOf(section), " "));
+  }
+
   Draft& draft_;
   std::vector<Violation>& violations_;
   std::set<std::string> refused_;  // key paths that were wrong before
+  std::set<std::string> listed_;   // sections whose keys were listed
 };
 
 }  // namespace
