@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/arguments.h"
@@ -257,10 +258,19 @@ class Run {
                     v1::Occurrence::SEVERITY_INFO ||
                 event.occurrence().kind() == "WAITING_FOR_STAGES")) {
       const v1::Occurrence& what = event.occurrence();
-      progress_.Message(
-          absl::StrCat(what.consequence() ? "  (consequence) " : "",
-                       what.kind(), ": ", Printable(what.message())));
+      if (what.severity() == v1::Occurrence::SEVERITY_ERROR &&
+          !what.consequence() && !job_.has_start_time()) {
+        held_back_.push_back(what);
+      } else {
+        Say(what);
+      }
     }
+  }
+
+  void Say(const v1::Occurrence& what) {
+    progress_.Message(absl::StrCat(what.consequence() ? "  (consequence) " : "",
+                                   what.kind(), ": ",
+                                   Printable(what.message())));
   }
 
   bool IsOver() const {
@@ -270,6 +280,9 @@ class Run {
   }
 
   int Finish() {
+    for (const v1::Occurrence& what : held_back_) {
+      if (!absl::StartsWith(job_.cause().message(), what.message())) Say(what);
+    }
     progress_.Finish();
     watch_.reset();
     cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
@@ -361,6 +374,8 @@ class Run {
   std::optional<RunDirectory> directory_;
   std::optional<JobWatch> watch_;
   std::set<std::string> ended_stages_;  // By themselves.
+  // Errors before the start, said at the end unless they are the job's cause.
+  std::vector<v1::Occurrence> held_back_;
   absl::Status failure_;
   bool has_report_ = false;
   int stop_signal_ = 0;

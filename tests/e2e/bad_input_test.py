@@ -209,7 +209,9 @@ class BadInputTest(pc.PenstockCase):
 
   def test_data_that_is_not_there(self):
     self.replaced("text.txt", "none.txt")
-    self.refused(r"job\.yaml:9:3: .*data\.train.*none\.txt.*No such file")
+    done = self.refused(
+        r"job\.yaml:9:3: .*data\.train.*none\.txt.*No such file")
+    self.assertEqual(done.stderr.count("No such file"), 1, "said once")
 
   def test_data_that_is_no_file(self):
     (self.work / "folder").mkdir()
