@@ -17,13 +17,12 @@
 //   - Messages of one epoch come in the order of `seq`. After a broken session
 //     what Hello.acked_seq does not cover is sent again, and also CheckInputs,
 //     ProbeOutput, Assignment, EVALUATE and End that were acknowledged but not
-//     answered: a stage answers a duplicate of those again.
-//   - InputsChecked, OutputProbed, StageReady, StepReport, ApplyAck,
-//   EvalReport, EndReport
-//     and Aborted may come twice; the second does nothing.
+//     answered. A stage drops duplicates; what it has said in the epoch it says
+//     again after each Welcome.
+//   - So its answers, reports and Aborted may come twice; the second does
+//     nothing.
 //   - Abort has seq 0 and the new epoch. It is sent again after each Hello
-//   until
-//     Aborted of that epoch (or a later one) comes.
+//     until Aborted of that epoch (or a later one) comes.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_CORE_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_CORE_H_
 
