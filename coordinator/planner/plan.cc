@@ -32,7 +32,6 @@ absl::Status Blame(const absl::Status& status) {
 
 // Plans are made in memory and a step's commands fit in one message.
 constexpr int64_t kMostMicroBatches = 32768;
-constexpr int64_t kMostForwards = int64_t{1} << 22;
 
 // Memory is counted in 64 bits: what comes near is refused by an estimate in
 // f64, from above (weights 16 times: two versions, gradients, two states in two
@@ -73,13 +72,13 @@ absl::Status CheckSize(const PlanRequest& request) {
   RETURN_IF_ERROR(CheckBytes(request));
   const int64_t stages = int64_t{request.ranks} * request.chunks;
   if (request.micro_batches <= kMostMicroBatches &&
-      stages * request.micro_batches <= kMostForwards) {
+      stages * request.micro_batches <= schedule::kMaxCells) {
     return absl::OkStatus();
   }
   return Refuse("batch.micro_batch",
                 absl::StrCat(request.micro_batches, " micro-batches a step on ",
                              stages, " virtual stages; at most ",
-                             kMostMicroBatches, ", and ", kMostForwards,
+                             kMostMicroBatches, ", and ", schedule::kMaxCells,
                              " forwards a step, are planned; use larger "
                              "micro-batches"));
 }
