@@ -30,9 +30,8 @@ bool IsLabel(absl::string_view name, absl::string_view extra) {
 
 absl::Status Refuse(absl::string_view what, absl::string_view name,
                     absl::string_view rule) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      what, " \"", absl::CHexEscape(name.substr(0, kMaxQuotedBytes)),
-      name.size() > kMaxQuotedBytes ? "...\"" : "\"", " must be ", rule));
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " ", Quoted(name), " must be ", rule));
 }
 
 bool IsJobLabel(absl::string_view name, size_t max_bytes) {
@@ -47,6 +46,11 @@ std::string JobLabelRule(size_t max_bytes) {
 }
 
 }  // namespace
+
+std::string Quoted(absl::string_view name) {
+  return absl::StrCat("\"", absl::CHexEscape(name.substr(0, kMaxQuotedBytes)),
+                      name.size() > kMaxQuotedBytes ? "...\"" : "\"");
+}
 
 absl::Status CheckJobName(absl::string_view name) {
   if (IsJobLabel(name, kMaxJobNameBytes)) return absl::OkStatus();

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
@@ -30,11 +29,6 @@ namespace {
 // Asked for again: the same job, whatever the encoding of the request was.
 bool SameRequest(const v1::CreateJobRequest& a, const v1::CreateJobRequest& b) {
   return a.SerializeAsString() == b.SerializeAsString();
-}
-
-std::string Shown(const std::string& bytes) {
-  return absl::StrCat("\"", absl::CHexEscape(bytes.substr(0, 64)),
-                      bytes.size() > 64 ? "...\"" : "\"");
 }
 
 }  // namespace
@@ -102,7 +96,7 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
   if (!request.request_id().empty()) {
     if (!common::ids::IsUuid(request.request_id())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("request_id ", Shown(request.request_id()),
+          absl::StrCat("request_id ", common::ids::Quoted(request.request_id()),
                        " is no UUID; make a new one for each job"));
     }
     const absl::StatusOr<jobs::JobRecord> repeated =
