@@ -1,9 +1,9 @@
 // A failed file operation as a status, with the reason that a job fails with.
 //
 // It is a fault of the machine's storage or of who set it up, never of
-// Penstock's: a full disk or quota, or a file
-// that may not become larger, is DISK_FULL; whatever else keeps a process
-// from reading an input or writing a result is INPUT_NOT_VISIBLE.
+// Penstock's: a full disk or quota, or a file that may not become larger, is
+// DISK_FULL; whatever else keeps a process from reading an input or writing a
+// result is INPUT_NOT_VISIBLE.
 #ifndef PENSTOCK_COMMON_STATUS_FILE_ERROR_H_
 #define PENSTOCK_COMMON_STATUS_FILE_ERROR_H_
 
