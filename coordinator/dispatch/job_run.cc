@@ -10,7 +10,6 @@
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/jobs/job_state.h"
-#include "coordinator/registry/stage_state.h"
 
 namespace penstock::coordinator::dispatch {
 
@@ -115,122 +114,6 @@ absl::Status JobRun::Receive(absl::string_view stage,
   return status;
 }
 
-void JobRun::OnFailure(absl::string_view stage, const v1::StageFailure& failure,
-                       const RunContext& context) {
-  if (failure.epoch() != context.links.epoch(stage)) return;  // Aborted since.
-  if (phase_ == Phase::kPublishing) return;
-  v1::Cause cause = failure.cause();
-  if (cause.stage_name().empty()) cause.set_stage_name(std::string(stage));
-  if (phase_ == Phase::kStopping) {
-    Consequence(stage, cause, context);
-    return;
-  }
-  if (!failure.has_edge() || !plan_.has_value()) {
-    Fail(ReasonOf(cause), cause, context);
-    return;
-  }
-  const schedule::Placement& placement = plan_->program.placement;
-  const int stages = placement.stages();
-  const auto rank_of = [&](int virtual_stage) {
-    return virtual_stage >= 0 && virtual_stage < stages
-               ? placement.rank_of(virtual_stage)
-               : -1;
-  };
-  const int source = rank_of(failure.edge().source_stage());
-  const int target = rank_of(failure.edge().target_stage());
-  const int peer = source == RankOf(stage) ? target : source;
-  if (peer < 0) {
-    Fail(ReasonOf(cause), cause, context);
-    return;
-  }
-  first_cause_.EdgeFailed({.reporter = std::string(stage),
-                           .peer = crew_.names[peer],
-                           .cause = cause,
-                           .step = failure.step(),
-                           .at = context.now.monotonic});
-  Blame(context);
-}
-
-void JobRun::SessionBroken(absl::string_view stage, const RunContext& context) {
-  if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
-  first_cause_.SessionBroken(stage, context.now.monotonic);
-  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
-              .kind = "SESSION_BROKEN",
-              .message = absl::StrCat("the session of ", stage,
-                                      " broke; it works on with what it has"),
-              .stage_name = std::string(stage),
-              .step = log_.job().step()},
-             context.now, context.actions);
-  Blame(context);
-}
-
-void JobRun::SessionRestored(absl::string_view stage, const v1::Hello& hello,
-                             const RunContext& context) {
-  first_cause_.SessionRestored(stage);
-  const int rank = RankOf(stage);
-  if (rank < 0 || hello.epoch() != context.links.epoch(stage)) return;
-  if (phase_ != Phase::kStepping) return;
-  // What was lost on the way: an ack, a report.
-  absl::Status status;
-  if (hello.applied_step() > 0) {
-    v1::ApplyAck ack;
-    ack.set_step(hello.applied_step());
-    ack.set_acked_seq(hello.acked_seq());
-    status = OnApplyAck(rank, ack, context);
-  }
-  if (status.ok() && phase_ == Phase::kStepping && hello.has_report()) {
-    status = OnStepReport(rank, hello.report(), context);
-  }
-  if (!status.ok()) {
-    Fail(Job::STATE_REASON_INTERNAL, common::rpc::ToCause(status, stage),
-         context);
-  }
-}
-
-void JobRun::MonitorRefused(absl::string_view stage,
-                            const RunContext& context) {
-  if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
-  first_cause_.MonitorRefused(stage, context.now.monotonic);
-  Blame(context);
-}
-
-// Decides when the evidence suffices, or its window is over.
-void JobRun::Blame(const RunContext& context) {
-  if (phase_ == Phase::kPublishing || phase_ == Phase::kStopping ||
-      phase_ == Phase::kOver) {
-    return;
-  }
-  if (const auto lost = first_cause_.Lost(); lost.has_value()) {
-    const registry::StageEntry* entry = context.registry.Find(lost->name);
-    CHECK(entry != nullptr);  // It is of this job's crew.
-    const v1::Cause cause =
-        registry::LostCause(*entry, absl::StrCat("is lost: ", lost->evidence));
-    context.registry.MarkLost(lost->name, cause);
-    StageLost(lost->name, cause, context);
-    return;
-  }
-  const auto edge = first_cause_.Unexplained(context.now.monotonic);
-  if (edge.has_value()) Fail(ReasonOf(edge->cause), edge->cause, context);
-}
-
-void JobRun::StageLost(absl::string_view stage, const v1::Cause& cause,
-                       const RunContext& context) {
-  if (phase_ == Phase::kPublishing) return;
-  if (phase_ == Phase::kStopping) {
-    if (verdict_.cause.stage_name() != stage) {
-      Consequence(stage, cause, context);
-    }
-    StageReleased(stage, context);
-    return;
-  }
-  v1::Cause told = cause;
-  if (phase_ == Phase::kStepping) {
-    absl::StrAppend(told.mutable_message(),
-                    ReportLoss(Standings(context), RankOf(stage)));
-  }
-  Fail(Job::STATE_REASON_STAGE_LOST, told, context);
-}
-
 void JobRun::TellSkew(absl::string_view stage, const RunContext& context) {
   const registry::StageEntry* entry = context.registry.Find(stage);
   if (entry == nullptr || skew_told_.contains(entry->name())) return;
@@ -253,19 +136,6 @@ void JobRun::TellSkew(absl::string_view stage, const RunContext& context) {
       context.now, context.actions);
 }
 
-void JobRun::ExplainLoss(absl::string_view stage, const std::string& how,
-                         const RunContext& context) {
-  log_.Occur({.severity = Occurrence::SEVERITY_ERROR,
-              .kind = "STAGE_EXITED",
-              .message = absl::StrCat(stage, " ", how),
-              .stage_name = std::string(stage),
-              .step = log_.job().step()},
-             context.now, context.actions);
-  if (verdict_.cause.stage_name() == stage) {
-    absl::StrAppend(verdict_.cause.mutable_message(), "; it ", how);
-  }
-}
-
 void JobRun::StageReleased(absl::string_view /*stage*/,
                            const RunContext& context) {
   if (phase_ != Phase::kStopping) return;
@@ -277,17 +147,6 @@ void JobRun::StageReleased(absl::string_view /*stage*/,
     }
   }
   Finish(verdict_, context);
-}
-
-void JobRun::Consequence(absl::string_view stage, const v1::Cause& cause,
-                         const RunContext& context) {
-  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
-              .kind = cause.reason().empty() ? "STAGE_FAILURE" : cause.reason(),
-              .message = cause.message(),
-              .stage_name = std::string(stage),
-              .step = log_.job().step(),
-              .consequence = true},
-             context.now, context.actions);
 }
 
 void JobRun::WriteFailed(const absl::Status& status,

@@ -192,11 +192,15 @@ class JobRun {
   std::vector<RankStanding> Standings(const RunContext& context) const;
   void CheckProgress(const RunContext& context);
 
-  // job_run.cc
-  static v1::Job::StateReason ReasonOf(const v1::Cause& cause);
+  // job_run_losses.cc
   void OnFailure(absl::string_view stage, const v1::StageFailure& failure,
                  const RunContext& context);
   void Blame(const RunContext& context);
+  void Consequence(absl::string_view stage, const v1::Cause& cause,
+                   const RunContext& context);
+
+  // job_run.cc
+  static v1::Job::StateReason ReasonOf(const v1::Cause& cause);
   void Fail(v1::Job::StateReason reason, const v1::Cause& cause,
             const RunContext& context);
   void FailWith(const absl::Status& status, const RunContext& context);
@@ -204,8 +208,6 @@ class JobRun {
             const RunContext& context);
   void AbortStages(const v1::Cause& cause, const RunContext& context);
   void Finish(const Verdict& verdict, const RunContext& context);
-  void Consequence(absl::string_view stage, const v1::Cause& cause,
-                   const RunContext& context);
   void WriteResults(const RunContext& context);
 
   const NewJob job_;
