@@ -18,24 +18,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using v1::Job;
 
-// Three stages, running, the barrier waiting for stage-2.
 class CoreFailureTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    cluster_.Start(3);
-    cluster_.stage(2).reports_steps = false;
-    ASSERT_OK(cluster_.Create(TinyJob(3, 4, 10)).status());
-    cluster_.Run();
-    ASSERT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
-  }
+  void SetUp() override { cluster_.RunThreeStages(); }
   void Exit(const FakeStage& stage, int code) {
-    v1::ReportStageExitRequest request;
-    request.set_stage_name(stage.name());
-    request.set_pid(stage.Registration().pid());
-    request.set_exit_code(code);
-    Actions actions;
-    EXPECT_OK(cluster_.core->ReportStageExit(request, cluster_.now(), actions));
-    cluster_.CarryOut(actions);
+    EXPECT_OK(
+        cluster_.ReportExit(stage.name(), stage.Registration().pid(), code));
   }
   void ExpectFreeExcept(const std::string& lost) {
     for (const v1::Stage& stage : cluster_.core->ListStages(cluster_.now())) {
@@ -45,12 +33,6 @@ class CoreFailureTest : public ::testing::Test {
           << stage.name();
     }
   }
-  Job Ended(Job::State state, Job::StateReason reason) {
-    const Job job = cluster_.Job();
-    EXPECT_EQ(job.state(), state) << job.DebugString();
-    EXPECT_EQ(job.reason(), reason) << job.DebugString();
-    return job;
-  }
 
   FakeCluster cluster_;
 };
@@ -59,7 +41,8 @@ TEST_F(CoreFailureTest, AReapedStageFailsTheJobAtOnce) {
   cluster_.Disconnect(cluster_.stage(1));
   Exit(cluster_.stage(1), 137);
   cluster_.Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
   EXPECT_EQ(job.cause().stage_name(), "stage-1");
   EXPECT_THAT(job.cause().message(), HasSubstr("killed by signal 9"));
   ExpectFreeExcept("stage-1");
@@ -76,7 +59,8 @@ TEST_F(CoreFailureTest, AFullDiskFailsTheJobWithItsReason) {
       cluster_.now(), actions);
   cluster_.CarryOut(actions);
   cluster_.Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL);
   EXPECT_THAT(job.cause().message(), HasSubstr("/run/metrics.jsonl"));
   ExpectFreeExcept("");
   // The same again, of a job that is over: nothing.
@@ -93,7 +77,8 @@ TEST_F(CoreFailureTest, AResultThatCannotBeWrittenIsNoFaultOfPenstocks) {
       cluster_.now(), actions);
   cluster_.CarryOut(actions);
   cluster_.Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
   EXPECT_EQ(job.cause().message(),
             "the job's results: writing /run/metrics.jsonl: Read-only file "
             "system");
@@ -102,7 +87,7 @@ TEST_F(CoreFailureTest, AResultThatCannotBeWrittenIsNoFaultOfPenstocks) {
 TEST_F(CoreFailureTest, AStagesFullDiskIsTheJobsReason) {
   cluster_.stage(1).Fail("DISK_FULL", "write /run/model/a: No space left");
   cluster_.Run();
-  EXPECT_EQ(Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL)
+  EXPECT_EQ(cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL)
                 .cause()
                 .stage_name(),
             "stage-1");
@@ -117,7 +102,8 @@ TEST_F(CoreFailureTest, BrokenSessionAndBrokenEdgesAreOneLostStage) {
   cluster_.Disconnect(cluster_.stage(1));
   cluster_.stage(2).BreakEdge(1, 2);
   cluster_.Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
   EXPECT_EQ(job.cause().stage_name(), "stage-1");
   ExpectFreeExcept("stage-1");
   // The neighbours' words are consequences.
@@ -142,7 +128,8 @@ TEST_F(CoreFailureTest, CommandsThatCameTooLateDoNotHideTheLostStage) {
   cluster_.clock.Advance(absl::Milliseconds(199));
   cluster_.Disconnect(cluster_.stage(1));
   cluster_.Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
   EXPECT_EQ(job.cause().stage_name(), "stage-1");
   ASSERT_EQ(cluster_.Occurrences("EDGE_BROKEN").size(), 1);
   EXPECT_TRUE(cluster_.Occurrences("EDGE_BROKEN")[0].consequence());
@@ -157,7 +144,7 @@ TEST_F(CoreFailureTest, ABrokenSessionAndARefusedPortAreALostStage) {
                                 cluster_.now(), actions);
   cluster_.CarryOut(actions);
   cluster_.Run();
-  EXPECT_EQ(Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST)
+  EXPECT_EQ(cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST)
                 .cause()
                 .stage_name(),
             "stage-0");
@@ -172,9 +159,10 @@ TEST_F(CoreFailureTest, TheExitCodeOfAStageThatWasLostByEvidenceIsAdded) {
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);  // Stopping.
   Exit(cluster_.stage(1), 139);
   cluster_.Advance(absl::Seconds(3));
-  EXPECT_THAT(
-      Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST).cause().message(),
-      HasSubstr("was killed by signal 11"));
+  EXPECT_THAT(cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST)
+                  .cause()
+                  .message(),
+              HasSubstr("was killed by signal 11"));
 }
 
 TEST_F(CoreFailureTest, AnEdgeThatBreaksBetweenLiveStagesIsItself) {
@@ -183,7 +171,8 @@ TEST_F(CoreFailureTest, AnEdgeThatBreaksBetweenLiveStagesIsItself) {
   cluster_.Advance(absl::Milliseconds(199));
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
   cluster_.Advance(absl::Milliseconds(2));
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
   EXPECT_EQ(job.cause().stage_name(), "stage-0");
   EXPECT_THAT(job.cause().message(), HasSubstr("edge 0->1 reset"));
   ExpectFreeExcept("");
@@ -195,7 +184,8 @@ TEST_F(CoreFailureTest, AStagesOwnFailureIsBetterThanItsNeighboursEdge) {
   cluster_.clock.Advance(absl::Milliseconds(100));
   cluster_.stage(1).Fail("OUT_OF_MEMORY", "stage-1: no memory for 3 GiB");
   cluster_.Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_OUT_OF_MEMORY);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_OUT_OF_MEMORY);
   EXPECT_EQ(job.cause().stage_name(), "stage-1");
   ASSERT_EQ(cluster_.Occurrences("EDGE_BROKEN").size(), 1);
   EXPECT_TRUE(cluster_.Occurrences("EDGE_BROKEN")[0].consequence());
@@ -223,7 +213,7 @@ TEST_F(CoreFailureTest, ABrokenSessionAloneLosesNothing) {
   cluster_.Disconnect(cluster_.stage(2));  // Its report is lost on the way.
   cluster_.Connect(cluster_.stage(2));     // Hello has it.
   cluster_.Run();
-  Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
+  cluster_.Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
 }
 
 TEST_F(CoreFailureTest, AStageThatWasGivenUpComesBackWithoutItsJob) {
@@ -247,7 +237,8 @@ TEST_F(CoreFailureTest, ASilentStageIsLostWithItsLease) {
   cluster_.Advance(absl::Seconds(9));
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
   cluster_.Advance(absl::Seconds(2));
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
   EXPECT_THAT(job.cause().message(),
               AllOf(HasSubstr("stage-1"), HasSubstr("silent"),
                     HasSubstr("is the process stopped")));
@@ -265,7 +256,8 @@ TEST_F(CoreFailureTest, ANewIncarnationReplacesADeadOneAndFailsTheJob) {
                 .status());
   cluster_.CarryOut(actions);
   cluster_.Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
   EXPECT_THAT(job.cause().message(), HasSubstr("took its name"));
   cluster_.Connect(again);
   EXPECT_OK(cluster_.core->GetStage("stage-1", cluster_.now()).status());
@@ -278,7 +270,8 @@ TEST_F(CoreFailureTest, WhenNothingMovesItSaysSoAndThenGivesUp) {
   ASSERT_EQ(notices.size(), 1);
   EXPECT_THAT(notices[0].message(), HasSubstr("the report of stage-2"));
   cluster_.Advance(absl::Seconds(170));
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
   EXPECT_THAT(job.cause().message(),
               HasSubstr("step 1: the report of stage-2"));
 }
@@ -304,7 +297,8 @@ TEST_F(CoreFailureTest, AStallNamesTheOneThatWaitsForNobody) {
       notices[0].message(),
       HasSubstr("; stage-0 waits for gradient 1->0 from stage-1 for 8"));
   cluster_.Advance(absl::Seconds(170));
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT);
   EXPECT_EQ(job.cause().stage_name(), "stage-1");
   EXPECT_THAT(job.cause().message(),
               HasSubstr("stage-1 computes F stage 1 micro-batch 3"));
@@ -316,7 +310,8 @@ TEST_F(CoreFailureTest, ALossSaysWhatTheStageWasAt) {
   cluster_.Advance(absl::Seconds(2));
   cluster_.silent["stage-1"] = true;
   cluster_.Advance(absl::Seconds(11));
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
   EXPECT_THAT(
       job.cause().message(),
       HasSubstr("at its last heartbeat, 10s before, it was at F stage 1 "
@@ -331,7 +326,7 @@ TEST_F(CoreFailureTest, CancelFreesTheStagesAndEnds) {
   EXPECT_EQ(cancelling.state(), Job::STATE_CANCELLING);
   cluster_.CarryOut(actions);
   cluster_.Run();
-  Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
+  cluster_.Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
   ExpectFreeExcept("");
   EXPECT_THAT(
       cluster_.core->CancelJob("tiny", cluster_.now(), actions).status(),
@@ -346,7 +341,7 @@ TEST_F(CoreFailureTest, CancelDoesNotWaitForEverForAStage) {
   cluster_.Run();
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_CANCELLING);
   cluster_.Advance(absl::Seconds(10.1));
-  Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
+  cluster_.Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
 }
 
 TEST_F(CoreFailureTest, AMessageThatCannotBeIsTheEndOfTheJob) {
@@ -358,7 +353,7 @@ TEST_F(CoreFailureTest, AMessageThatCannotBeIsTheEndOfTheJob) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not released")));
   cluster_.CarryOut(actions);
   cluster_.Run();
-  Ended(Job::STATE_FAILED, Job::STATE_REASON_INTERNAL);
+  cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INTERNAL);
 }
 
 }  // namespace

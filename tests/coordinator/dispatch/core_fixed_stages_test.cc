@@ -26,14 +26,7 @@ class CoreFixedStagesTest : public ::testing::Test {
     ASSERT_EQ(cluster_.Job().state(), Job::STATE_QUEUED);
   }
   absl::Status Exit(const std::string& name, int64_t pid, int code) {
-    v1::ReportStageExitRequest request;
-    request.set_stage_name(name);
-    request.set_pid(pid);
-    request.set_exit_code(code);
-    Actions actions;
-    const absl::Status status =
-        cluster_.core->ReportStageExit(request, cluster_.now(), actions);
-    cluster_.CarryOut(actions);
+    const absl::Status status = cluster_.ReportExit(name, pid, code);
     cluster_.Run();
     return status;
   }

@@ -34,12 +34,6 @@ class CoreOutputTest : public ::testing::Test {
     }
     return changes;
   }
-  Job Ended(Job::State state, Job::StateReason reason) {
-    const Job job = cluster_.Job();
-    EXPECT_EQ(job.state(), state) << job.DebugString();
-    EXPECT_EQ(job.reason(), reason) << job.DebugString();
-    return job;
-  }
   // All reports are in, and the coordinator's own disk hangs.
   void HangAtTheEnd() {
     cluster_.stage(1).reports_steps = false;
@@ -66,7 +60,7 @@ class CoreOutputTest : public ::testing::Test {
 
 TEST_F(CoreOutputTest, IsMadeConfirmedAndPublishedWhenTheIndexIsThere) {
   Run();
-  Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
+  cluster_.Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
   EXPECT_THAT(Changes(),
               ElementsAre(Change::kMake, Change::kConfirm, Change::kPublish));
   const std::string folder = "/runs/tiny/" + cluster_.changes.front().name;
@@ -89,7 +83,8 @@ TEST_F(CoreOutputTest,
   cause.set_message("create /runs/tiny/x: Permission denied");
   cluster_.stage(1).probe_failure = cause;
   Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
   EXPECT_FALSE(job.has_start_time());
   EXPECT_EQ(cluster_.stage(0).assignments(), 0);
   EXPECT_EQ(job.cause().stage_name(), "stage-1");
@@ -103,7 +98,8 @@ TEST_F(CoreOutputTest,
 TEST_F(CoreOutputTest, AStageThatWritesToAnotherDiskIsNamed) {
   cluster_.stage(0).shares_disk = false;
   Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
   EXPECT_EQ(job.cause().stage_name(), "stage-0");
   EXPECT_THAT(job.cause().message(), HasSubstr("stage-0 on host"));
   EXPECT_EQ(cluster_.stage(0).assignments(), 0);
@@ -116,7 +112,8 @@ TEST_F(CoreOutputTest, AStageThatHangsAtItsDiskIsNamedWithinTenSeconds) {
   cluster_.Advance(absl::Seconds(9));
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_PLANNING);
   cluster_.Advance(absl::Seconds(2));
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
   EXPECT_THAT(job.cause().message(),
               AllOf(HasSubstr("the run directory /runs/tiny was not written to "
                               "for 10s by stage-1 on host host-of-stage-1")));
@@ -126,7 +123,8 @@ TEST_F(CoreOutputTest, ACoordinatorThatHangsAtItsDiskSaysSo) {
   cluster_.changes_folders = false;
   Run();
   cluster_.Advance(absl::Seconds(11));
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
   EXPECT_THAT(job.cause().message(), HasSubstr("by stage-0"));
 }
 
@@ -137,7 +135,7 @@ TEST_F(CoreOutputTest, AProbeIsSaidAgainAfterABrokenSession) {
   cluster_.stage(1).answers_probe = true;
   cluster_.Connect(cluster_.stage(1));
   cluster_.Run();
-  Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
+  cluster_.Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
 }
 
 TEST_F(CoreOutputTest, OfAJobThatFailsWhileItIsWrittenNothingStays) {
@@ -145,7 +143,7 @@ TEST_F(CoreOutputTest, OfAJobThatFailsWhileItIsWrittenNothingStays) {
   Run();
   cluster_.stage(1).Fail("DISK_FULL", "write x: No space left on device");
   cluster_.Run();
-  Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL);
+  cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL);
   // Only after the stages have let go of it.
   EXPECT_THAT(Changes(),
               ElementsAre(Change::kMake, Change::kConfirm, Change::kRemove));
@@ -159,7 +157,7 @@ TEST_F(CoreOutputTest, OfACancelledJobNothingStays) {
       cluster_.core->CancelJob(cluster_.Job().id(), cluster_.now(), actions));
   cluster_.CarryOut(actions);
   cluster_.Run();
-  Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
+  cluster_.Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
   EXPECT_EQ(Changes().back(), Change::kRemove);
 }
 
@@ -167,7 +165,8 @@ TEST_F(CoreOutputTest, AModelThatCannotGetItsNameIsNoSuccess) {
   cluster_.folder_failures[Change::kPublish] =
       common::status::FileError(EROFS, "renaming a to b");
   Run();
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
   EXPECT_EQ(job.cause().message(),
             "the job's results: renaming a to b: Read-only file system");
   EXPECT_EQ(Changes().back(), Change::kRemove);
@@ -183,7 +182,7 @@ TEST_F(CoreOutputTest, WhenAllIsWrittenNeitherALossNorACancelMatters) {
   cluster_.CarryOut(actions);
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
   Answer(absl::OkStatus());
-  Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
+  cluster_.Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
 }
 
 TEST_F(CoreOutputTest, ADiskThatHangsAtTheEndFailsTheJobInTime) {
@@ -191,7 +190,8 @@ TEST_F(CoreOutputTest, ADiskThatHangsAtTheEndFailsTheJobInTime) {
   cluster_.Advance(absl::Minutes(9));
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
   cluster_.Advance(absl::Minutes(2));
-  const Job job = Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
+  const Job job =
+      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
   EXPECT_THAT(job.cause().message(), HasSubstr("did not get its name for 10m"));
 }
 

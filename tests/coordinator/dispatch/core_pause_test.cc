@@ -15,20 +15,13 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using v1::Job;
 
-// Three stages, running, the barrier waiting for stage-2.
 class CorePauseTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    cluster_.Start(3);
-    cluster_.stage(2).reports_steps = false;
-    ASSERT_OK(cluster_.Create(TinyJob(3, 4, 10)).status());
-    cluster_.Run();
-    ASSERT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
-  }
+  void SetUp() override { cluster_.RunThreeStages(); }
   void ExpectLost(const std::string& stage) {
-    EXPECT_EQ(cluster_.Job().state(), Job::STATE_FAILED);
-    EXPECT_EQ(cluster_.Job().reason(), Job::STATE_REASON_STAGE_LOST);
-    EXPECT_EQ(cluster_.Job().cause().stage_name(), stage);
+    const Job job =
+        cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
+    EXPECT_EQ(job.cause().stage_name(), stage);
   }
 
   FakeCluster cluster_;

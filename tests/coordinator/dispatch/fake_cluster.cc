@@ -56,6 +56,14 @@ void FakeCluster::Start(int stages) {
   }
 }
 
+void FakeCluster::RunThreeStages() {
+  Start(3);
+  stage(2).reports_steps = false;
+  ASSERT_TRUE(Create(TinyJob(3, 4, 10)).ok());
+  Run();
+  ASSERT_EQ(Job().state(), v1::Job::STATE_RUNNING);
+}
+
 void FakeCluster::Connect(FakeStage& stage) {
   const SessionId session = next_session_++;
   sessions_[session] = &stage;
@@ -201,6 +209,26 @@ void FakeCluster::Pause(absl::Duration duration) {
   clock.Advance(duration);
   core->Tick(now(), actions);
   CarryOut(actions);
+}
+
+absl::Status FakeCluster::ReportExit(const std::string& name, int64_t pid,
+                                     int code) {
+  v1::ReportStageExitRequest request;
+  request.set_stage_name(name);
+  request.set_pid(pid);
+  request.set_exit_code(code);
+  Actions actions;
+  const absl::Status status = core->ReportStageExit(request, now(), actions);
+  CarryOut(actions);
+  return status;
+}
+
+v1::Job FakeCluster::Ended(v1::Job::State state,
+                           v1::Job::StateReason reason) const {
+  const v1::Job job = Job();
+  EXPECT_EQ(job.state(), state) << job.DebugString();
+  EXPECT_EQ(job.reason(), reason) << job.DebugString();
+  return job;
 }
 
 v1::Job FakeCluster::Job() const {

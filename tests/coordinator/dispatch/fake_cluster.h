@@ -29,11 +29,15 @@ class FakeCluster {
   // K stages "stage-0", ... registered and connected.
   void Start(int stages);
   FakeStage& stage(int i) { return *stages_.at("stage-" + std::to_string(i)); }
+  // Three stages run TinyJob(3, 4, 10); its barrier waits for stage-2.
+  void RunThreeStages();
   void Connect(FakeStage& stage);
   // Both directions are dead; what was under way is lost.
   void Disconnect(FakeStage& stage);
 
   absl::StatusOr<v1::Job> Create(const NewJob& job);
+  // The parent of a stage says how its process ended.
+  absl::Status ReportExit(const std::string& name, int64_t pid, int code);
   // Delivers until nothing is under way.
   void Run();
   // Time passes, in ticks as the core asks for them; heartbeats of connected
@@ -47,6 +51,8 @@ class FakeCluster {
 
   Now now() const { return {clock.Monotonic(), clock.Now()}; }
   v1::Job Job() const;  // The newest.
+  // The same, which is expected to have ended so.
+  v1::Job Ended(v1::Job::State state, v1::Job::StateReason reason) const;
   // Contents of a file in the result folder; "" where it was never written.
   std::string File(const std::string& name) const;
   bool AnyFile() const { return !files_.empty(); }

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
+#include "tests/server/data/dataset_case.h"
 
 namespace penstock::server::data {
 namespace {
@@ -63,24 +64,7 @@ std::vector<int32_t> Bytes(absl::string_view text) {
   return tokens;
 }
 
-std::string SomeText(int64_t bytes) {
-  std::string text;
-  for (int64_t i = 0; i < bytes; ++i) text += static_cast<char>(i * 37 + i / 5);
-  return text;
-}
-
-const char kLine3[] = "{\"input_ids\":[1,2,3]}\n";
-
-class DatasetTest : public ::testing::Test {
- protected:
-  Dataset::Options Options(const std::string& path, int64_t length) const {
-    return {.train_path = path,
-            .sequence_length = length,
-            .context = 1024,
-            .vocab = 70000};
-  }
-  tests::fakes::TempDir dir_;
-};
+using DatasetTest = DatasetCase;
 
 TEST_F(DatasetTest, TextWindowsFollowTheRuleForEverySizeAndLength) {
   for (int64_t bytes = 2; bytes <= 40; ++bytes) {

@@ -9,6 +9,7 @@
 #include "server/data/dataset.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
+#include "tests/server/data/dataset_case.h"
 
 namespace penstock::server::data {
 namespace {
@@ -18,22 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string SomeText(int64_t bytes) {
-  std::string text;
-  for (int64_t i = 0; i < bytes; ++i) text += static_cast<char>(i * 37 + i / 5);
-  return text;
-}
-
-class RefusedDataTest : public ::testing::Test {
- protected:
-  Dataset::Options Options(const std::string& path, int64_t length) const {
-    return {.train_path = path,
-            .sequence_length = length,
-            .context = 1024,
-            .vocab = 70000};
-  }
-  tests::fakes::TempDir dir_;
-};
+using RefusedDataTest = DatasetCase;
 
 struct BadData {
   const char* name;
@@ -55,8 +41,6 @@ TEST_P(BadDataTest, IsRefusedWithOneClearError) {
                        AllOf(HasSubstr("data.train: " + path),
                              HasSubstr(GetParam().message))));
 }
-
-const char kLine3[] = "{\"input_ids\":[1,2,3]}\n";
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadDataTest,
