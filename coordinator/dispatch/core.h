@@ -15,10 +15,9 @@
 //
 // What a stage may rely on, and the other way round:
 //   - Messages of one epoch come in the order of `seq`. After a broken session
-//     what Hello.acked_seq does not cover is sent again, and also CheckInputs,
-//     ProbeOutput, Assignment, EVALUATE and End that were acknowledged but not
-//     answered. A stage drops duplicates; what it has said in the epoch it says
-//     again after each Welcome.
+//     what Hello.acked_seq does not cover is sent again. A stage drops
+//     duplicates; what it has said in the epoch it says again after each
+//     Welcome.
 //   - So its answers, reports and Aborted may come twice; the second does
 //     nothing.
 //   - Abort has seq 0 and the new epoch. It is sent again after each Hello

@@ -51,10 +51,10 @@ int JobRun::RankOf(absl::string_view stage) const {
                                  : static_cast<int>(it - crew_.names.begin());
 }
 
-bool JobRun::Tell(int rank, v1::CoordinatorMessage message, Answer answer,
+bool JobRun::Tell(int rank, v1::CoordinatorMessage message,
                   const RunContext& context) {
   const absl::Status sent = context.links.Send(
-      crew_.names[rank], std::move(message), answer, context.actions);
+      crew_.names[rank], std::move(message), context.actions);
   if (!sent.ok()) {
     FailWith(
         common::status::Annotate(sent, absl::StrCat("to ", crew_.names[rank])),

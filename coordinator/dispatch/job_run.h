@@ -134,7 +134,7 @@ class JobRun {
   int ranks() const { return static_cast<int>(crew_.names.size()); }
   // Says it to a rank. False: it is too large to be said, and the job has
   // failed with that.
-  bool Tell(int rank, v1::CoordinatorMessage message, Answer answer,
+  bool Tell(int rank, v1::CoordinatorMessage message,
             const RunContext& context);
   // A message that nobody waits for any more, or not yet.
   bool InPhase(Phase phase) const { return phase_ == phase; }

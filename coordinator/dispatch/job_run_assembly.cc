@@ -62,7 +62,7 @@ bool JobRun::TryStart(const RunContext& context) {
     v1::CoordinatorMessage message;
     *message.mutable_check_inputs() =
         CheckInputsFor(job_, job.id(), *stages, placement, rank);
-    if (!Tell(rank, std::move(message), Answer::kInputsChecked, context)) {
+    if (!Tell(rank, std::move(message), context)) {
       return true;
     }
   }
@@ -74,7 +74,6 @@ bool JobRun::TryStart(const RunContext& context) {
 
 void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
                              const RunContext& context) {
-  context.links.Answered(crew_.names[rank], Answer::kInputsChecked);
   if (!InPhase(Phase::kChecking) || checked_[rank].has_value()) return;
   checked_[rank] = checked;
   const bool all =
@@ -181,7 +180,7 @@ void JobRun::Assemble(const RunContext& context) {
   for (int rank = 0; rank < ranks(); ++rank) {
     v1::CoordinatorMessage message;
     *message.mutable_assignment() = AssignmentFor(request, rank);
-    if (!Tell(rank, std::move(message), Answer::kReady, context)) return;
+    if (!Tell(rank, std::move(message), context)) return;
   }
   phase_ = Phase::kAssembling;
   since_ = moved_ = context.now.monotonic;
@@ -190,7 +189,6 @@ void JobRun::Assemble(const RunContext& context) {
 
 void JobRun::OnReady(int rank, const v1::StageReady& ready,
                      const RunContext& context) {
-  context.links.Answered(crew_.names[rank], Answer::kReady);
   if (!InPhase(Phase::kAssembling) || ready_[rank].has_value()) return;
   ready_[rank] = ready;
   moved_ = context.now.monotonic;

@@ -49,13 +49,12 @@ void JobRun::SendProbes(const RunContext& context) {
     probe.set_directory(absl::StrCat(log_.job().run_directory(), "/", output_));
     probe.set_file(ProbeFile(rank));
     probe.set_contents(probe_);
-    if (!Tell(rank, std::move(message), Answer::kOutputProbed, context)) return;
+    if (!Tell(rank, std::move(message), context)) return;
   }
 }
 
 void JobRun::OnOutputProbed(int rank, const v1::OutputProbed& probed,
                             const RunContext& context) {
-  context.links.Answered(crew_.names[rank], Answer::kOutputProbed);
   if (!InPhase(Phase::kProbing) || probed_[rank].has_value()) return;
   probed_[rank] = probed;
   if (probed.has_failure()) {

@@ -58,8 +58,6 @@ bool JobRun::Evaluates(int64_t step) const {
 }
 
 void JobRun::IssueCommands(const RunContext& context) {
-  const int head =
-      plan_->program.placement.rank_of(plan_->program.placement.stages() - 1);
   while (issued_ < inputs_.steps &&
          issued_ < barrier_->applied() + context.options.window) {
     ++issued_;
@@ -68,15 +66,12 @@ void JobRun::IssueCommands(const RunContext& context) {
       v1::CoordinatorMessage message;
       *message.mutable_commands() =
           TrainCommands(plan_->program, rank, issued_, timings);
-      if (!Tell(rank, std::move(message), Answer::kNone, context)) return;
+      if (!Tell(rank, std::move(message), context)) return;
       if (!Evaluates(issued_)) continue;
       v1::CoordinatorMessage evaluate;
       *evaluate.mutable_commands() = EvaluateCommands(
           plan_->program, rank, issued_, inputs_.evaluation_micro_batches);
-      if (!Tell(rank, std::move(evaluate),
-                rank == head ? Answer::kEvalReport : Answer::kNone, context)) {
-        return;
-      }
+      if (!Tell(rank, std::move(evaluate), context)) return;
     }
   }
 }
@@ -113,7 +108,6 @@ absl::Status JobRun::OnApplyAck(int rank, const v1::ApplyAck& ack,
 
 absl::Status JobRun::OnEvalReport(int rank, const v1::EvalReport& report,
                                   const RunContext& context) {
-  context.links.Answered(crew_.names[rank], Answer::kEvalReport, report.step());
   if (!InPhase(Phase::kStepping)) return absl::OkStatus();
   if (report.step() < 1 || report.step() > issued_ ||
       !Evaluates(report.step())) {
@@ -224,7 +218,7 @@ void JobRun::Release(const StepResult& result, const RunContext& context) {
   for (int rank = 0; rank < ranks(); ++rank) {
     v1::CoordinatorMessage message;
     *message.mutable_release() = result.release;
-    if (!Tell(rank, std::move(message), Answer::kNone, context)) return;
+    if (!Tell(rank, std::move(message), context)) return;
   }
 }
 
@@ -260,13 +254,12 @@ void JobRun::SendEnd(const RunContext& context) {
           absl::StrCat(log_.job().run_directory(), "/", output_));
     }
     end.set_shard_file(ShardFile(rank, ranks()));
-    if (!Tell(rank, std::move(message), Answer::kEndReport, context)) return;
+    if (!Tell(rank, std::move(message), context)) return;
   }
 }
 
 void JobRun::OnEndReport(int rank, const v1::EndReport& report,
                          const RunContext& context) {
-  context.links.Answered(crew_.names[rank], Answer::kEndReport);
   if (!InPhase(Phase::kEnding) || ends_[rank].has_value()) return;
   ends_[rank] = report;
   // Once more: a step that allocated shows only now.

@@ -1,6 +1,5 @@
 #include "coordinator/dispatch/stage_links.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/log/log.h"
@@ -17,16 +16,6 @@ void StageLinks::Transmit(absl::string_view stage,
   actions.push_back(SendToStage{entry->session, message});
 }
 
-// A message that was handled and needs no answer is over.
-void StageLinks::Trim(Link& link) {
-  link.kept.erase(std::remove_if(link.kept.begin(), link.kept.end(),
-                                 [](const Kept& kept) {
-                                   return kept.acknowledged &&
-                                          kept.answer == Answer::kNone;
-                                 }),
-                  link.kept.end());
-}
-
 void StageLinks::Begin(absl::string_view stage, int64_t epoch) {
   Link& link = links_[std::string(stage)];
   CHECK_GT(epoch, link.epoch);
@@ -37,7 +26,7 @@ void StageLinks::Begin(absl::string_view stage, int64_t epoch) {
 }
 
 absl::Status StageLinks::Send(absl::string_view stage,
-                              v1::CoordinatorMessage message, Answer answer,
+                              v1::CoordinatorMessage message,
                               Actions& actions) {
   Link& link = links_[std::string(stage)];
   message.set_term(term_);
@@ -46,7 +35,7 @@ absl::Status StageLinks::Send(absl::string_view stage,
   RETURN_IF_ERROR(common::rpc::CheckMessageSize(message));
   ++link.next_seq;
   Transmit(stage, message, actions);
-  link.kept.push_back({.message = std::move(message), .answer = answer});
+  link.kept.push_back(std::move(message));
   return absl::OkStatus();
 }
 
@@ -90,25 +79,8 @@ bool StageLinks::Aborted(absl::string_view stage, int64_t epoch) {
 void StageLinks::Acknowledge(absl::string_view stage, int64_t seq) {
   const auto it = links_.find(std::string(stage));
   if (it == links_.end()) return;
-  for (Kept& kept : it->second.kept) {
-    if (kept.message.seq() <= seq) kept.acknowledged = true;
-  }
-  Trim(it->second);
-}
-
-void StageLinks::Answered(absl::string_view stage, Answer answer,
-                          int64_t step) {
-  const auto it = links_.find(std::string(stage));
-  if (it == links_.end()) return;
-  for (Kept& kept : it->second.kept) {
-    // A repeated answer must not settle a later message.
-    if (kept.answer != answer || kept.message.commands().step() != step) {
-      continue;
-    }
-    kept.answer = Answer::kNone;
-    kept.acknowledged = true;
-  }
-  Trim(it->second);
+  std::deque<v1::CoordinatorMessage>& kept = it->second.kept;
+  while (!kept.empty() && kept.front().seq() <= seq) kept.pop_front();
 }
 
 void StageLinks::Resume(absl::string_view stage, const v1::Hello& hello,
@@ -121,8 +93,8 @@ void StageLinks::Resume(absl::string_view stage, const v1::Hello& hello,
   if (hello.term() == term_ && hello.epoch() == link.epoch) {
     Acknowledge(stage, hello.acked_seq());
   }
-  for (const Kept& kept : link.kept) {
-    Transmit(stage, kept.message, actions);
+  for (const v1::CoordinatorMessage& message : link.kept) {
+    Transmit(stage, message, actions);
   }
 }
 

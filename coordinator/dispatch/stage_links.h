@@ -2,9 +2,9 @@
 // after a broken session.
 //
 // Messages of an epoch are numbered from 1 and kept until the stage has
-// acknowledged them; CheckInputs, ProbeOutput, Assignment, EVALUATE and End are
-// kept until they are answered. A new epoch forgets the old one's messages.
-// Abort has no number: it is repeated at each Hello until it is answered.
+// acknowledged them: from then on their answers are the stage's to repeat. A
+// new epoch forgets the old one's messages. Abort has no number: it is repeated
+// at each Hello until it is answered.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_STAGE_LINKS_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_STAGE_LINKS_H_
 
@@ -21,16 +21,6 @@
 #include "penstock/v1/coordination_service.pb.h"
 
 namespace penstock::coordinator::dispatch {
-
-// Which answer a message is kept for.
-enum class Answer {
-  kNone,  // An acknowledgement is enough.
-  kInputsChecked,
-  kOutputProbed,
-  kReady,
-  kEvalReport,
-  kEndReport,
-};
 
 // Thread-compatible: confined to the core's loop. Sends to a stage without an
 // open session wait for its next Hello.
@@ -49,7 +39,7 @@ class StageLinks {
   // Numbers and sends. Stamps term and epoch. ResourceExhausted, and nothing is
   // sent: it is larger than a message may be (common/rpc/message_limit.h).
   absl::Status Send(absl::string_view stage, v1::CoordinatorMessage message,
-                    Answer answer, Actions& actions);
+                    Actions& actions);
 
   // Outside the sequence: Welcome, HeartbeatAck.
   void SendUnnumbered(absl::string_view stage, v1::CoordinatorMessage message,
@@ -66,8 +56,6 @@ class StageLinks {
 
   // Everything up to `seq` has been handled.
   void Acknowledge(absl::string_view stage, int64_t seq);
-  // `step` tells evaluations apart; 0 for the others.
-  void Answered(absl::string_view stage, Answer answer, int64_t step = 0);
 
   // After Welcome on a new session: repeats what the stage may have missed.
   void Resume(absl::string_view stage, const v1::Hello& hello,
@@ -76,21 +64,15 @@ class StageLinks {
   int64_t epoch(absl::string_view stage) const;
 
  private:
-  struct Kept {
-    v1::CoordinatorMessage message;
-    bool acknowledged = false;
-    Answer answer = Answer::kNone;
-  };
   struct Link {
     int64_t epoch = 0;
     int64_t next_seq = 1;
-    std::deque<Kept> kept;
+    std::deque<v1::CoordinatorMessage> kept;  // In the order of seq.
     std::optional<v1::CoordinatorMessage> abort;
   };
 
   void Transmit(absl::string_view stage, const v1::CoordinatorMessage& message,
                 Actions& actions) const;
-  static void Trim(Link& link);
 
   const int64_t term_;
   const registry::Registry& registry_;

@@ -128,11 +128,12 @@ TEST_F(CoreOutputTest, ACoordinatorThatHangsAtItsDiskSaysSo) {
   EXPECT_THAT(job.cause().message(), HasSubstr("by stage-0"));
 }
 
-TEST_F(CoreOutputTest, AProbeIsSaidAgainAfterABrokenSession) {
+TEST_F(CoreOutputTest, AnAnswerWithoutASessionIsSaidInTheNext) {
   cluster_.stage(1).answers_probe = false;
   Run();
   cluster_.Disconnect(cluster_.stage(1));
-  cluster_.stage(1).answers_probe = true;
+  cluster_.stage(1).AnswerProbe();
+  cluster_.stage(1).outbox().clear();
   cluster_.Connect(cluster_.stage(1));
   cluster_.Run();
   cluster_.Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);

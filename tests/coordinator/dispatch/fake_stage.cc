@@ -93,6 +93,7 @@ v1::Hello FakeStage::Hello() const {
 }
 
 void FakeStage::Send(const v1::StageMessage& message) {
+  said_[message.body_case()] = message;
   outbox_.push_back(message);
 }
 
@@ -235,19 +236,18 @@ void FakeStage::Work() {
   }
 }
 
-void FakeStage::AnswerAgain(const v1::CoordinatorMessage& message) {
-  if (message.has_check_inputs() && answers_check) {
-    Send(CheckAnswer());
-  } else if (message.has_probe_output() && answers_probe) {
-    Send(ProbeAnswer());
-  } else if (message.has_assignment() && answers_assignment) {
-    Send(ReadyAnswer());
-  } else if (message.has_end() && ended_) {
-    Send(EndAnswer());
-  } else if (message.has_commands() &&
-             message.commands().kind() == v1::StepCommands::KIND_EVALUATE &&
-             evaluated_ >= message.commands().step()) {
-    if (HasHead()) Send(EvalAnswer(message.commands().step()));
+// After a broken session: the newest of each kind, in the order in which a job
+// makes them.
+void FakeStage::SayAgain() {
+  using Kind = v1::StageMessage::BodyCase;
+  for (const Kind kind :
+       {Kind::kInputsChecked, Kind::kOutputProbed, Kind::kReady,
+        Kind::kApplyAck, Kind::kStepReport, Kind::kEvalReport, Kind::kEndReport,
+        Kind::kFailure, Kind::kAborted}) {
+    if (const auto said = said_.find(kind); said != said_.end()) {
+      const v1::StageMessage again = said->second;
+      Send(again);
+    }
   }
 }
 
@@ -266,6 +266,7 @@ void FakeStage::Take(const v1::CoordinatorMessage& message) {
     assignments_ = 0;
     applied_ = evaluated_ = 0;
     ended_ = false;
+    said_.clear();
     v1::StageMessage out;
     out.mutable_aborted()->set_epoch(epoch_);
     Send(out);
@@ -273,21 +274,15 @@ void FakeStage::Take(const v1::CoordinatorMessage& message) {
   }
   if (message.seq() == 0) {
     term_ = message.term();
-    if (message.has_welcome() && failure_.has_value()) {
-      v1::StageMessage out;
-      *out.mutable_failure() = *failure_;
-      Send(out);
-    }
+    if (message.has_welcome()) SayAgain();
     return;
   }
   if (message.epoch() > epoch_) {
     epoch_ = message.epoch();
     seq_ = 0;
+    said_.clear();
   }
-  if (message.seq() <= seq_) {
-    AnswerAgain(message);
-    return;
-  }
+  if (message.seq() <= seq_) return;  // A duplicate: see SayAgain.
   ASSERT_EQ(message.seq(), seq_ + 1) << name_ << " got a gap";
   seq_ = message.seq();
   ++counts_["received"];

@@ -38,6 +38,8 @@ class FakeStage {
 
   // Answers CheckInputs, which it had left unanswered.
   void AnswerCheck() { Send(CheckAnswer()); }
+  // Answers ProbeOutput, likewise.
+  void AnswerProbe() { Send(ProbeAnswer()); }
   // Says that it is ready, likewise.
   void AnswerAssignment() { Send(ReadyAnswer()); }
 
@@ -103,7 +105,7 @@ class FakeStage {
   void Work();
   v1::StepReport Report(const v1::StepCommands& commands) const;
   void Send(const v1::StageMessage& message);
-  void AnswerAgain(const v1::CoordinatorMessage& message);
+  void SayAgain();
   v1::StageMessage CheckAnswer() const;
   v1::StageMessage ProbeAnswer() const;
   v1::StageMessage ReadyAnswer() const;
@@ -129,6 +131,8 @@ class FakeStage {
   std::optional<v1::StageFailure> failure_;
   v1::End end_;
   v1::Abort abort_;
+  // The newest of each kind in this epoch.
+  std::map<v1::StageMessage::BodyCase, v1::StageMessage> said_;
   std::deque<v1::StageMessage> outbox_;
   std::vector<v1::StepCommands> commands_seen_;
   std::vector<v1::ReleaseStep> releases_;

@@ -32,6 +32,8 @@ namespace {
 using common::time::MonotonicTime;
 using v1::Job;
 
+constexpr absl::Duration kLongestRedial = absl::Seconds(2);
+
 struct Faults {
   double broken_session = 0;  // Chance a message.
   double duplicate = 0;
@@ -66,11 +68,12 @@ class World {
     }
   }
 
-  // Until the job has ended, or this much time has passed; then a while more.
+  // Until the job has ended, or this much time has passed; then a while more:
+  // for some of the sessions that break while stages are freed.
   void RunFor(absl::Duration bound) {
     const MonotonicTime end = clock_.Monotonic() + bound;
     while (!Ended() && clock_.Monotonic() < end) Step();
-    const MonotonicTime rest = clock_.Monotonic() + absl::Seconds(3);
+    const MonotonicTime rest = clock_.Monotonic() + kLongestRedial * 10;
     while (clock_.Monotonic() < rest) Step();
   }
 
@@ -175,7 +178,9 @@ class World {
       CarryOut(actions);
     });
     if (redials) {
-      After(absl::Milliseconds(20) + Uniform(absl::Seconds(2)),
+      // After the core was told.
+      After(absl::Milliseconds(20) +
+                Uniform(kLongestRedial - absl::Milliseconds(20)),
             [this, &node] { Connect(node); });
     }
   }

@@ -34,8 +34,8 @@ class StageLinksTest : public ::testing::Test {
   void Open(SessionId session) {
     EXPECT_OK(registry_.OpenSession("a", kIncarnation, session, now_).status());
   }
-  void Send(Answer answer = Answer::kNone) {
-    EXPECT_OK(links_.Send("a", v1::CoordinatorMessage(), answer, actions_));
+  void Send() {
+    EXPECT_OK(links_.Send("a", v1::CoordinatorMessage(), actions_));
   }
   v1::Hello HelloAt(int64_t epoch, int64_t acked) {
     v1::Hello hello;
@@ -80,7 +80,7 @@ TEST_F(StageLinksTest, AMessageOverTheLimitIsRefusedAndTakesNoNumber) {
   v1::CoordinatorMessage large;
   large.mutable_end()->set_shard_file(
       std::string(common::rpc::kMaxControlMessageBytes, 's'));
-  EXPECT_THAT(links_.Send("a", large, Answer::kNone, actions_),
+  EXPECT_THAT(links_.Send("a", large, actions_),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("CoordinatorMessage.end.shard_file")));
   Send();
@@ -99,35 +99,6 @@ TEST_F(StageLinksTest, WhatWasNotAcknowledgedIsSentAgain) {
   Open(2);
   links_.Resume("a", HelloAt(3, 2), actions_);
   EXPECT_THAT(Sent(), ElementsAre(3, 4, 5));
-}
-
-TEST_F(StageLinksTest, AcknowledgedButUnansweredIsSentAgain) {
-  Open(1);
-  links_.Begin("a", 3);
-  Send(Answer::kInputsChecked);
-  Send();
-  links_.Acknowledge("a", 2);
-  Sent();
-  links_.Resume("a", HelloAt(3, 2), actions_);
-  EXPECT_THAT(Sent(), ElementsAre(1));
-  links_.Answered("a", Answer::kInputsChecked);
-  links_.Resume("a", HelloAt(3, 2), actions_);
-  EXPECT_THAT(Sent(), IsEmpty());
-}
-
-TEST_F(StageLinksTest, ARepeatedEvaluationAnswersOnlyItsOwnStep) {
-  Open(1);
-  links_.Begin("a", 3);
-  for (const int step : {2, 4}) {
-    v1::CoordinatorMessage evaluate;
-    evaluate.mutable_commands()->set_step(step);
-    EXPECT_OK(links_.Send("a", evaluate, Answer::kEvalReport, actions_));
-  }
-  links_.Answered("a", Answer::kEvalReport, 2);
-  links_.Answered("a", Answer::kEvalReport, 2);
-  Sent();
-  links_.Resume("a", HelloAt(3, 2), actions_);
-  EXPECT_THAT(Sent(), ElementsAre(2));
 }
 
 TEST_F(StageLinksTest, AcksOfAnOlderEpochCountForNothing) {
