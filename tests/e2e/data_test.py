@@ -1,17 +1,53 @@
-"""Folders as data.train: their files in the order of their names are one text,
-or one list of lines."""
+"""data.train in its forms: token files of nanoGPT, and folders, whose files in the
+order of their names are one text, or one list of lines."""
 
 import json
+import struct
 import unittest
 
 import penstock_case as pc
 
 
-class DataFolderTest(pc.PenstockCase):
+class DataCase(pc.PenstockCase):
+
+  def write_job_on(self, train):
+    self.write_job(pc.TINY_JOB.replace("train: text.txt", f"train: {train}"))
 
   def weights(self, train, run_dir, *arguments):
-    self.write_job(pc.TINY_JOB.replace("train: text.txt", f"train: {train}"))
+    self.write_job_on(train)
     return self.succeed(*arguments, run_dir=run_dir)["weights_sha256"]
+
+
+class NanogptTest(DataCase):
+
+  VOCABULARY = ("--set", "model.vocab=256")
+
+  def write_ids(self, ids):
+    (self.work / "train.bin").write_bytes(struct.pack(f"<{len(ids)}H", *ids))
+
+  def test_trains_as_the_text_of_the_same_tokens(self):
+    # The byte tokenizer's ids are the bytes. `auto` goes by the name.
+    self.write_ids(pc.TEXT.encode())
+    validation = ("--set", "data.validation=10%", "--set", "evaluate.every=2",
+                  "--set", "evaluate.batches=1", *self.VOCABULARY)
+    self.assertEqual(self.weights("train.bin", "ids", *validation),
+                     self.weights("text.txt", "text", *validation))
+    losses = [[(line["loss"], line["tokens"], line.get("validation_loss"))
+               for line in self.json_lines("metrics.jsonl", run_dir)]
+              for run_dir in ("ids", "text")]
+    self.assertEqual(*losses)
+
+  def test_an_id_beyond_the_vocabulary_is_refused(self):
+    self.write_ids([1, 2, 256] * 20)  # 0 if only its low byte counted.
+    self.write_job_on("train.bin")
+    done = self.run_job(*self.VOCABULARY)
+    self.assertEqual(done.code, 2, done)
+    self.assertRegex(done.stderr, r"job\.yaml:3:\d+: data\.train.*train\.bin: "
+                     r".*256")
+    self.assertFalse((self.work / "run").exists())
+
+
+class DataFolderTest(DataCase):
 
   def test_folder_of_texts(self):
     folder = self.work / "corpus"
@@ -42,7 +78,7 @@ class DataFolderTest(pc.PenstockCase):
     # A name that does not say what is in it: text, where no format is given.
     (self.work / "lines").mkdir()
     (self.work / "lines/a.jsonl").write_text('{"input_ids": [1, 2, 3]}\n')
-    self.write_job(pc.TINY_JOB.replace("train: text.txt", "train: lines"))
+    self.write_job_on("lines")
     done = self.run_job()
     self.assertEqual(done.code, 2, done)
     self.assertRegex(done.stderr, r"job\.yaml:3:\d+: data\.train.*lines: is a "
@@ -51,7 +87,7 @@ class DataFolderTest(pc.PenstockCase):
 
   def test_folder_without_data_is_refused(self):
     (self.work / "empty").mkdir()
-    self.write_job(pc.TINY_JOB.replace("train: text.txt", "train: empty"))
+    self.write_job_on("empty")
     done = self.run_job()
     self.assertEqual(done.code, 2, done)
     self.assertRegex(done.stderr, r"job\.yaml:3:\d+: data\.train.*empty")

@@ -84,6 +84,36 @@ TEST_P(DeviceTest, EmbeddingBackwardStoresAndAdds) {
   }
 }
 
+TEST_P(DeviceTest, EmbeddingGradient) {
+  // Ids that come twice, and some that never come.
+  const Shape ids_shape({2, 5}), tokens({7, 3}), positions({6, 3});
+  const Shape rows({10, 3});
+  const std::vector<int32_t> ids = {3, 0, 3, 6, 1, 0, 3, 5, 5, 6};
+  CheckGradient(
+      {.inputs = {Random(21, 1), Random(18, 2)},
+       .forward =
+           [&](Harness& h, const Inputs& in) {
+             const Tensor y = h.Out(rows);
+             h.ops().EmbeddingForward(h.stream(),
+                                      {.ids = h.InI32(ids_shape, ids),
+                                       .tokens = h.In(tokens, in[0]),
+                                       .positions = h.In(positions, in[1]),
+                                       .y = y});
+             return h.Read(y);
+           },
+       .backward =
+           [&](Harness& h, const Inputs&, const std::vector<float>& dy) {
+             const Tensor dtokens = h.Out(tokens);
+             const Tensor dpositions = h.Out(positions);
+             h.ops().EmbeddingBackward(h.stream(),
+                                       {.ids = h.InI32(ids_shape, ids),
+                                        .dy = h.In(rows, dy),
+                                        .dtokens = dtokens,
+                                        .dpositions = dpositions});
+             return Gradients{h.Read(dtokens), h.Read(dpositions)};
+           }});
+}
+
 TEST_P(DeviceTest, EmbeddingBackwardWithoutPositions) {
   CheckOp(
       [](Harness& h) -> Outputs {
