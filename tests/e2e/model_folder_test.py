@@ -18,6 +18,16 @@ steps: 2
 device: cpu
 """
 
+SCALED_JOB = """\
+model: {model}
+data: {{train: train.jsonl, order: sequential}}
+batch: {{global: 4, micro_batch: 2}}
+pipeline: {{stages: {stages}}}
+optimizer: {{kind: sgd, lr: 0.1, momentum: 0, weight_decay: 0}}
+steps: {steps}
+device: cpu
+"""
+
 
 def read_raw(path):
   """{name: (dtype, shape, bytes)} of a safetensors file."""
@@ -161,6 +171,31 @@ class ModelFolderTest(pc.PenstockCase):
     self.assertEqual(done.code, 2, done)
     self.assertRegex(done.stderr, r"model\.safetensors: tensor lm_head\.weight "
                      r"differs from transformer\.wte\.weight")
+
+  def test_a_scaled_llama_trains_on_from_what_it_wrote(self):
+    # With SGD without momentum, and all data in each step, a job is what two of
+    # half its length are, if the folder between them says all of the model.
+    lines = [json.dumps({"input_ids": [(i * 7 + j * j) % 250
+                                       for j in range(33)]}) for i in range(4)]
+    (self.work / "train.jsonl").write_text("\n".join(lines) + "\n")
+    weights = set()
+    for kind, scaling in pc.ROPE_SCALINGS.items():
+      with self.subTest(kind):
+        def train(model, steps, run_dir, stages):
+          self.write_job(SCALED_JOB.format(model=model, steps=steps,
+                                           stages=stages))
+          return self.succeed(run_dir=f"{kind}-{run_dir}")["weights_sha256"]
+
+        llama = pc.SCALED_LLAMA.format(scaling=scaling)
+        whole = train(llama, 4, "whole", 2)
+        train(llama, 2, "half", 3)
+        again = train(f"{{from: {kind}-half/model}}", 2, "again", 2)
+        self.assertEqual(again, whole)
+        weights.add(whole)
+        config = json.loads(
+            (self.work / f"{kind}-again/model/config.json").read_text())
+        self.assertEqual(config["rope_scaling"]["rope_type"], kind)
+    self.assertEqual(len(weights), len(pc.ROPE_SCALINGS))  # It matters.
 
 
 if __name__ == "__main__":

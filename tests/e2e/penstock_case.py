@@ -36,6 +36,19 @@ device: cpu
 """
 
 
+# Of Llama with positions that are scaled, for --set and job files.
+ROPE_SCALINGS = {
+    "linear": "{rope_type: linear, factor: 2}",
+    "llama3": "{rope_type: llama3, factor: 4, low_freq_factor: 1, "
+              "high_freq_factor: 4, original_max_position_embeddings: 16}",
+}
+
+# model of a job file; {scaling} is one of these.
+SCALED_LLAMA = ("{{family: llama, layers: 3, width: 32, heads: 4, kv_heads: 2, "
+                "head_dim: 16, context: 32, vocab: 256, rope_theta: 10000, "
+                "rope_scaling: {scaling}}}")
+
+
 def processes_of(folder):
   """Pids of living processes that name `folder` on their command line."""
   found = {}
