@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -77,13 +78,17 @@ std::optional<ChildExit> ReapAny() {
                                                     : WEXITSTATUS(status)};
 }
 
-void AwaitChildEnd(absl::Duration limit) {
+bool AwaitChildEnd(absl::Duration limit) {
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
-  const timespec longest = absl::ToTimespec(limit);
-  while (sigtimedwait(&child, nullptr, &longest) < 0 && errno == EINTR) {
-  }
+  const timespec longest =
+      absl::ToTimespec(std::max(limit, absl::ZeroDuration()));
+  int taken = -1;
+  do {
+    taken = sigtimedwait(&child, nullptr, &longest);
+  } while (taken < 0 && errno == EINTR);
+  return taken == SIGCHLD;
 }
 
 }  // namespace penstock::client

@@ -41,10 +41,12 @@ absl::StatusOr<pid_t> Spawn(const ChildCommand& command);
 // A child that has ended and was not reaped yet, without blocking.
 std::optional<ChildExit> ReapAny();
 
-// Waits until a child ends, or has ended since the last wait, for `limit` at
-// most. Takes no other signal: a Ctrl-C stays for whoever waits for it.
+// Waits until a child ends, or has ended since the last wait; false when
+// `limit` passed without. Takes no other signal: a Ctrl-C stays for whoever
+// waits for it. Reap first, and look whether there is anything left to wait
+// for: an end is told once.
 // REQUIRES: SIGCHLD is blocked (BlockSignals).
-void AwaitChildEnd(absl::Duration limit);
+[[nodiscard]] bool AwaitChildEnd(absl::Duration limit);
 
 }  // namespace penstock::client
 

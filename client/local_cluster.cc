@@ -20,7 +20,6 @@
 #include "client/child_log.h"
 #include "common/file/file.h"
 #include "common/ids/random.h"
-#include "common/process/signals.h"
 #include "common/rpc/address.h"
 #include "common/status/status_macros.h"
 
@@ -123,16 +122,13 @@ absl::Status LocalCluster::AwaitCoordinator(
 
 absl::Status LocalCluster::EndAtStart(common::time::MonotonicTime deadline) {
   // Its descriptors close a moment before it can be reaped.
-  while (true) {
+  do {
     for (const Ended& ended : ReapAnd(Told::kNobody)) {
       return absl::UnavailableError(
           absl::StrCat("penstock-coordinator ended at its start, ",
                        Describe(ended.exit), ": ", ended.last_log_line));
     }
-    const absl::Duration left = deadline - options_.clock->Monotonic();
-    if (left <= absl::ZeroDuration()) break;
-    AwaitChildEnd(left);
-  }
+  } while (AwaitChildEnd(deadline - options_.clock->Monotonic()));
   return absl::UnavailableError(
       absl::StrCat("penstock-coordinator gave up at its start: ",
                    LastLine(coordinator_log_)));
@@ -236,13 +232,10 @@ void LocalCluster::EndChildren(Which which, int signal,
   for (const Child& child : children_) {
     if (meant(child)) kill(child.pid, signal);
   }
-  while (std::any_of(children_.begin(), children_.end(), meant)) {
+  do {
     ReapAnd(Told::kNobody);
-    const absl::Duration left = deadline - options_.clock->Monotonic();
-    if (left <= absl::ZeroDuration()) return;
-    // SIGCHLD is blocked (BlockSignals) and wakes this wait.
-    common::process::WaitForSignal(std::min(left, absl::Milliseconds(50)));
-  }
+    if (std::none_of(children_.begin(), children_.end(), meant)) return;
+  } while (AwaitChildEnd(deadline - options_.clock->Monotonic()));
 }
 
 void LocalCluster::Stop(absl::Duration limit) {

@@ -214,8 +214,8 @@ class Run {
     if (job_.reason() != v1::Job::STATE_REASON_STAGE_LOST) return;
     const auto deadline = clock_.Monotonic() + kReapLimit;
     while (!ended_stages_.contains(job_.cause().stage_name()) &&
-           clock_.Monotonic() < deadline && !CoordinatorEnded()) {
-      common::process::WaitForSignal(absl::Milliseconds(50));
+           AwaitChildEnd(deadline - clock_.Monotonic()) &&
+           !CoordinatorEnded()) {
     }
   }
 
@@ -223,10 +223,9 @@ class Run {
   // closes its socket before it can be reaped.
   void OnBrokenWatch(const absl::Status& status) {
     const auto deadline = clock_.Monotonic() + kReapLimit;
-    while (clock_.Monotonic() < deadline) {
+    do {
       if (CoordinatorEnded()) return;
-      common::process::WaitForSignal(absl::Milliseconds(50));
-    }
+    } while (AwaitChildEnd(deadline - clock_.Monotonic()));
     failure_ = absl::UnavailableError(
         absl::StrCat("lost the coordinator, whose process lives (is it "
                      "stopped?): ",

@@ -85,5 +85,12 @@ TEST_F(LocalClusterTest, AStopSignalMeanwhileStaysForWhoeverWaitsForIt) {
   EXPECT_EQ(common::process::WaitForSignal(absl::ZeroDuration()), SIGINT);
 }
 
+TEST_F(LocalClusterTest, AStopSignalWhileChildrenAreEndedStaysToo) {
+  raise(SIGINT);
+  EXPECT_THAT(Start("exec sleep 1000", absl::Milliseconds(100)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(common::process::WaitForSignal(absl::ZeroDuration()), SIGINT);
+}
+
 }  // namespace
 }  // namespace penstock::client
