@@ -26,7 +26,7 @@ int32_t Largest(const uint8_t* bytes, int64_t count, int token_bytes) {
 }
 
 // Names the first token of the piece that `vocab` does not hold.
-absl::Status NameTooLarge(const File& file, int64_t offset,
+absl::Status NameTooLarge(const InputFile& file, int64_t offset,
                           const uint8_t* bytes, int token_bytes,
                           int64_t vocab) {
   int64_t i = 0;
@@ -87,7 +87,7 @@ absl::Status FlatTokenStream::Read(int64_t first,
   return absl::OkStatus();
 }
 
-absl::Status FlatTokenStream::ReadFile(const File& file, int64_t first,
+absl::Status FlatTokenStream::ReadFile(const InputFile& file, int64_t first,
                                        absl::Span<int32_t> out) const {
   // The raw tokens are narrower than `out`'s elements: they are read into its
   // end and widened from the front, so nothing is written before it is read.

@@ -30,7 +30,7 @@ class FlatTokenStream final : public TokenStream {
 
  private:
   FlatTokenStream(Input input, int token_bytes);
-  absl::Status ReadFile(const File& file, int64_t first,
+  absl::Status ReadFile(const InputFile& file, int64_t first,
                         absl::Span<int32_t> out) const;
 
   const Input input_;

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/status/error_details.h"
+#include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::server::data {
@@ -49,9 +49,8 @@ absl::StatusOr<std::vector<std::string>> ListFolder(
     }
   }
   if (error) {
-    return common::status::WithReason(
-        Refuse(folder, absl::StrCat("cannot be read: ", error.message())),
-        "INPUT_NOT_VISIBLE");
+    return NotVisible(common::status::FileError(
+        error.value(), absl::StrCat(folder, ": cannot be read")));
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -96,7 +95,7 @@ absl::StatusOr<Selection> SelectFromFolder(const std::string& folder,
 }
 
 absl::StatusOr<Selection> Select(const std::string& path, Format format) {
-  std::error_code ignored;  // File::Open says what is wrong.
+  std::error_code ignored;  // InputFile::Open says what is wrong.
   if (std::filesystem::is_directory(path, ignored)) {
     return SelectFromFolder(path, format);
   }
@@ -104,7 +103,7 @@ absl::StatusOr<Selection> Select(const std::string& path, Format format) {
                    .paths = {path}};
 }
 
-absl::Status CheckNotLlmc(const File& file) {
+absl::Status CheckNotLlmc(const InputFile& file) {
   uint8_t head[4];
   if (file.bytes() < 4) return absl::OkStatus();
   RETURN_IF_ERROR(file.Read(
@@ -143,8 +142,8 @@ int64_t Input::bytes() const {
   return sum;
 }
 
-std::vector<InputFile> Input::List() const {
-  std::vector<InputFile> list;
+std::vector<ListedFile> Input::List() const {
+  std::vector<ListedFile> list;
   for (const auto& file : files) {
     list.push_back({.path = file->path(), .bytes = file->bytes()});
   }
@@ -160,8 +159,8 @@ absl::StatusOr<Input> OpenInput(absl::string_view path, Format format,
                                     : Descriptor::kKept;
   Input input{.format = selection.format};
   for (const std::string& name : selection.paths) {
-    ASSIGN_OR_RETURN(std::unique_ptr<File> file,
-                     File::Open(name, descriptor, piece_done));
+    ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file,
+                     InputFile::Open(name, descriptor, piece_done));
     input.files.push_back(std::move(file));
   }
   if (input.bytes() == 0) {
@@ -170,7 +169,7 @@ absl::StatusOr<Input> OpenInput(absl::string_view path, Format format,
                             : "is a folder whose files are all empty");
   }
   if (input.format == Format::kNanogpt) {
-    const File& file = *input.files[0];
+    const InputFile& file = *input.files[0];
     RETURN_IF_ERROR(CheckNotLlmc(file));
     if (file.bytes() % 2 != 0) {
       return Refuse(file.path(), absl::StrCat(file.bytes(),

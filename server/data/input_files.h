@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/data/file.h"
+#include "server/data/input_file.h"
 
 namespace penstock::server::data {
 
@@ -21,19 +21,20 @@ enum class Format {
 };
 absl::string_view Name(Format format);  // "text"
 
-struct InputFile {
+struct ListedFile {
   std::string path;
   int64_t bytes = 0;
 
-  bool operator==(const InputFile&) const = default;
+  bool operator==(const ListedFile&) const = default;
 };
 
 struct Input {
-  Format format = Format::kText;             // Never kAuto.
-  std::vector<std::unique_ptr<File>> files;  // In name order; at least one.
+  Format format = Format::kText;  // Never kAuto.
+  std::vector<std::unique_ptr<InputFile>>
+      files;  // In name order; at least one.
 
   int64_t bytes() const;  // All files together; at least 1.
-  std::vector<InputFile> List() const;
+  std::vector<ListedFile> List() const;
 };
 
 // Opens the file `path`, or the files of the folder `path` in the order of
@@ -42,10 +43,10 @@ struct Input {
 //
 // kAuto: .jsonl is jsonl, .bin nanogpt, anything else text.
 //
-// InvalidArgument: a file that cannot be read (reason INPUT_NOT_VISIBLE), an
-// empty one, a folder without fitting files or with both kinds, a folder of
-// nanogpt files, an odd number of nanogpt bytes, a file of llm.c's (by its
-// magic number) as nanogpt.
+// NotVisible() (input_file.h) for a file or folder that cannot be read.
+// InvalidArgument: an empty file, a folder without fitting files or with both
+// kinds, a folder of nanogpt files, an odd number of nanogpt bytes, a file of
+// llm.c's (by its magic number) as nanogpt.
 absl::StatusOr<Input> OpenInput(absl::string_view path, Format format,
                                 const PieceDone& piece_done);
 

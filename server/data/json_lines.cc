@@ -54,7 +54,7 @@ class JsonLines::Scan {
   absl::StatusOr<Content> Run() {
     common::digest::Sha256 sha;
     for (size_t i = 0; i < lines_.input_.files.size(); ++i) {
-      const File& file = *lines_.input_.files[i];
+      const InputFile& file = *lines_.input_.files[i];
       LineScanner scanner;
       const auto visit = [&](const Line& line) {
         return Add(static_cast<int32_t>(i), line);
@@ -79,7 +79,7 @@ class JsonLines::Scan {
 
  private:
   // What Add says has its place already; the scanner's own errors have not.
-  absl::Status InFile(const File& file, const absl::Status& status) const {
+  absl::Status InFile(const InputFile& file, const absl::Status& status) const {
     return placed_ ? status : common::status::Annotate(status, file.path());
   }
 
@@ -170,7 +170,7 @@ int64_t JsonLines::text_line_at(int64_t offset) const {
 absl::Status JsonLines::Read(int64_t index, JsonLine& out) const {
   CHECK(index >= 0 && index < count());
   const Record& record = records_[index];
-  const File& file = *input_.files[record.file];
+  const InputFile& file = *input_.files[record.file];
   std::string bytes(record.bytes, '\0');
   RETURN_IF_ERROR(file.Read(
       record.offset, absl::MakeSpan(reinterpret_cast<std::byte*>(bytes.data()),

@@ -30,7 +30,7 @@ struct OpenedSource {
   Format format = Format::kText;
   int64_t line_tokens = 0;  // Token lines: input_ids a line; else 0.
   Content content;
-  std::vector<InputFile> files;
+  std::vector<ListedFile> files;
 };
 
 // Reads all of the data once. Errors as Dataset::Open, without the key.

@@ -33,7 +33,7 @@ v1::InputReport ToProto(const data::InputReport& report) {
   out.set_line_tokens(report.line_tokens);
   out.set_largest_id(report.largest_id);
   out.set_file_count(static_cast<int64_t>(report.files.size()));
-  for (const data::InputFile& file : report.files) {
+  for (const data::ListedFile& file : report.files) {
     if (out.files_size() == kFilesTold) break;
     v1::InputFile& to = *out.add_files();
     to.set_path(common::text::Utf8OrEscaped(file.path));

@@ -123,10 +123,10 @@ TEST_F(DatasetTest, AFolderIsItsTextFilesInNameOrder) {
   EXPECT_EQ(ReadAll(*dataset, Part::kTraining),
             Windows(Bytes("0123456789"), 3));
   EXPECT_THAT(dataset->train_report().files,
-              ElementsAre(InputFile{dir_.Path("d/a.txt"), 3},
-                          InputFile{dir_.Path("d/b.txt"), 4},
-                          InputFile{dir_.Path("d/c.txt"), 0},
-                          InputFile{dir_.Path("d/d.txt"), 3}));
+              ElementsAre(ListedFile{dir_.Path("d/a.txt"), 3},
+                          ListedFile{dir_.Path("d/b.txt"), 4},
+                          ListedFile{dir_.Path("d/c.txt"), 0},
+                          ListedFile{dir_.Path("d/d.txt"), 3}));
 }
 
 TEST_F(DatasetTest, ManyFilesNeedNoDescriptorEach) {

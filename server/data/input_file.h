@@ -2,8 +2,8 @@
 //
 // Reads are pread(2), not a mapping: a file that somebody truncates during the
 // job gives an error that names it, never a SIGBUS.
-#ifndef PENSTOCK_SERVER_DATA_FILE_H_
-#define PENSTOCK_SERVER_DATA_FILE_H_
+#ifndef PENSTOCK_SERVER_DATA_INPUT_FILE_H_
+#define PENSTOCK_SERVER_DATA_INPUT_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +25,12 @@ namespace penstock::server::data {
 // for sets of so many files that descriptors would run out.
 enum class Descriptor { kKept, kEachRead };
 
+// What common/file says of a path that could not be opened, as an error of the
+// data: InvalidArgument, reason INPUT_NOT_VISIBLE, where the path is at fault
+// (nothing there, not permitted, another kind of file). Any other error, as too
+// many open files or a failing disk, stays what it is.
+absl::Status NotVisible(const absl::Status& error);
+
 // DataLoss, reason INPUT_NOT_VISIBLE: the file is no longer the one that was
 // opened; `how` says what is different.
 absl::Status FileChanged(absl::string_view path, absl::string_view how);
@@ -34,16 +40,14 @@ absl::Status FileChanged(absl::string_view path, absl::string_view how);
 using PieceDone = std::function<void()>;
 
 // A regular file as it was when it was opened. Thread-safe.
-class File {
+class InputFile {
  public:
-  // InvalidArgument with reason INPUT_NOT_VISIBLE when `path` does not exist,
-  // may not be read or is no regular file (a FIFO is refused without waiting
-  // for its writer).
-  static absl::StatusOr<std::unique_ptr<File>> Open(absl::string_view path,
-                                                    Descriptor descriptor,
-                                                    PieceDone piece_done = {});
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+  // NotVisible() when `path` cannot be opened or is no regular file (a FIFO is
+  // refused without waiting for its writer).
+  static absl::StatusOr<std::unique_ptr<InputFile>> Open(
+      absl::string_view path, Descriptor descriptor, PieceDone piece_done = {});
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
 
   const std::string& path() const { return path_; }
   int64_t bytes() const { return identity_.bytes; }
@@ -60,7 +64,8 @@ class File {
           visit) const;
 
  private:
-  File(common::file::File file, Descriptor descriptor, PieceDone piece_done);
+  InputFile(common::file::File file, Descriptor descriptor,
+            PieceDone piece_done);
   absl::Status ReadFrom(const common::file::File& file, int64_t offset,
                         absl::Span<std::byte> out) const;
 
@@ -72,4 +77,4 @@ class File {
 
 }  // namespace penstock::server::data
 
-#endif  // PENSTOCK_SERVER_DATA_FILE_H_
+#endif  // PENSTOCK_SERVER_DATA_INPUT_FILE_H_

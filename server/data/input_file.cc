@@ -1,4 +1,4 @@
-#include "server/data/file.h"
+#include "server/data/input_file.h"
 
 #include <fcntl.h>
 
@@ -20,11 +20,22 @@ absl::StatusOr<common::file::File> OpenVisible(const std::string& path) {
   absl::StatusOr<common::file::File> file =
       common::file::File::OpenForRead(path);
   if (file.ok()) return file;
-  return common::status::WithReason(
-      absl::InvalidArgumentError(file.status().message()), "INPUT_NOT_VISIBLE");
+  return NotVisible(file.status());
 }
 
 }  // namespace
+
+absl::Status NotVisible(const absl::Status& error) {
+  switch (error.code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kInvalidArgument:  // Another kind of file.
+      return common::status::WithReason(
+          absl::InvalidArgumentError(error.message()), "INPUT_NOT_VISIBLE");
+    default:
+      return error;
+  }
+}
 
 absl::Status FileChanged(absl::string_view path, absl::string_view how) {
   return common::status::WithReason(
@@ -33,15 +44,15 @@ absl::Status FileChanged(absl::string_view path, absl::string_view how) {
       "INPUT_NOT_VISIBLE");
 }
 
-absl::StatusOr<std::unique_ptr<File>> File::Open(absl::string_view path,
-                                                 Descriptor descriptor,
-                                                 PieceDone piece_done) {
+absl::StatusOr<std::unique_ptr<InputFile>> InputFile::Open(
+    absl::string_view path, Descriptor descriptor, PieceDone piece_done) {
   ASSIGN_OR_RETURN(common::file::File file, OpenVisible(std::string(path)));
-  return std::unique_ptr<File>(
-      new File(std::move(file), descriptor, std::move(piece_done)));
+  return std::unique_ptr<InputFile>(
+      new InputFile(std::move(file), descriptor, std::move(piece_done)));
 }
 
-File::File(common::file::File file, Descriptor descriptor, PieceDone piece_done)
+InputFile::InputFile(common::file::File file, Descriptor descriptor,
+                     PieceDone piece_done)
     : path_(file.path()),
       identity_(file.identity()),
       file_(descriptor == Descriptor::kKept
@@ -49,7 +60,7 @@ File::File(common::file::File file, Descriptor descriptor, PieceDone piece_done)
                 : std::nullopt),
       piece_done_(std::move(piece_done)) {}
 
-absl::Status File::Read(int64_t offset, absl::Span<std::byte> out) const {
+absl::Status InputFile::Read(int64_t offset, absl::Span<std::byte> out) const {
   CHECK(offset >= 0 && static_cast<int64_t>(out.size()) <= bytes() - offset)
       << path_ << ": read of " << out.size() << " bytes at " << offset;
   if (file_.has_value()) return ReadFrom(*file_, offset, out);
@@ -60,8 +71,8 @@ absl::Status File::Read(int64_t offset, absl::Span<std::byte> out) const {
   return ReadFrom(file, offset, out);
 }
 
-absl::Status File::ReadFrom(const common::file::File& file, int64_t offset,
-                            absl::Span<std::byte> out) const {
+absl::Status InputFile::ReadFrom(const common::file::File& file, int64_t offset,
+                                 absl::Span<std::byte> out) const {
   ASSIGN_OR_RETURN(const size_t read, file.ReadUpTo(offset, out));
   // After the read: what was written before it ended is not missed, but for
   // writes of the same clock tick (some ms) as the last before the job opened
@@ -76,7 +87,7 @@ absl::Status File::ReadFrom(const common::file::File& file, int64_t offset,
                                 " when the job read it"));
 }
 
-absl::Status File::Scan(
+absl::Status InputFile::Scan(
     absl::FunctionRef<absl::Status(int64_t offset, absl::string_view piece)>
         visit) const {
   const auto advise = [this](int advice) {
