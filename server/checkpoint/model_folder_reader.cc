@@ -157,7 +157,8 @@ absl::Status ModelFolderReader::CheckComplete() const {
   return absl::OkStatus();
 }
 
-std::string ModelFolderReader::Digest() const {
+absl::StatusOr<std::string> ModelFolderReader::Digest(
+    const std::function<void()>& tensor_done) const {
   common::digest::Sha256 sha;
   for (const SafetensorsFile& file : files_) {
     const std::string name =
@@ -168,6 +169,11 @@ std::string ModelFolderReader::Digest() const {
     const common::digest::Sha256Digest& header = file.header_digest();
     sha.Update(absl::string_view(reinterpret_cast<const char*>(header.data()),
                                  header.size()));
+    for (const SafetensorsTensor& tensor : file.header().tensors) {
+      ASSIGN_OR_RETURN(const std::string sample, file.ReadSample(tensor));
+      sha.Update(sample);
+      if (tensor_done) tensor_done();
+    }
   }
   return common::digest::ToHex(sha.Finish());
 }

@@ -91,4 +91,25 @@ absl::Status SafetensorsFile::ReadF32(const SafetensorsTensor& tensor,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> SafetensorsFile::ReadSample(
+    const SafetensorsTensor& tensor) const {
+  const int64_t bytes = tensor.end - tensor.begin;
+  std::string sample(std::min(bytes, 3 * kSampleBytes), '\0');
+  const auto read = [&](int64_t from, int64_t into, int64_t size) {
+    return file_.ReadAt(
+        data_start_ + tensor.begin + from,
+        absl::MakeSpan(reinterpret_cast<std::byte*>(sample.data()) + into,
+                       size));
+  };
+  if (bytes <= 3 * kSampleBytes) {
+    RETURN_IF_ERROR(read(0, 0, bytes));
+    return sample;
+  }
+  const int64_t last = bytes - kSampleBytes;
+  RETURN_IF_ERROR(read(0, 0, kSampleBytes));
+  RETURN_IF_ERROR(read(last / 2, kSampleBytes, kSampleBytes));
+  RETURN_IF_ERROR(read(last, 2 * kSampleBytes, kSampleBytes));
+  return sample;
+}
+
 }  // namespace penstock::server::checkpoint

@@ -38,6 +38,12 @@ class SafetensorsFile {
   absl::Status ReadF32(const SafetensorsTensor& tensor,
                        absl::Span<float> values) const;
 
+  // Bytes of one of header()'s tensors as they stand in the file, always the
+  // same ones: kSampleBytes each at its beginning, its middle and its end, or
+  // all where it has no more. DataLoss as ReadF32().
+  static constexpr int64_t kSampleBytes = 4096;
+  absl::StatusOr<std::string> ReadSample(const SafetensorsTensor& tensor) const;
+
  private:
   // The header as it stands in the file, and what was read from it.
   struct Header {

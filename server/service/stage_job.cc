@@ -62,7 +62,8 @@ absl::StatusOr<checkpoint::ModelFolderReader> OpenFolder(
 
 // The digest of the folder's files, which suit the model.
 absl::StatusOr<std::string> CheckModel(const v1::CheckInputs& request,
-                                       const model::ModelConfig& model) {
+                                       const model::ModelConfig& model,
+                                       JobInputs& inputs) {
   ASSIGN_OR_RETURN(const checkpoint::ModelFolderReader folder,
                    OpenFolder(request.model_path(), model));
   for (const v1::Chunk& chunk : request.chunks()) {
@@ -70,7 +71,7 @@ absl::StatusOr<std::string> CheckModel(const v1::CheckInputs& request,
       RETURN_IF_ERROR(folder.CheckTiedHead());
     }
   }
-  return folder.Digest();
+  return folder.Digest([&inputs] { inputs.PieceDone(); });
 }
 
 data::Format Decode(v1::DataConfig::Format format) {
@@ -129,7 +130,8 @@ absl::StatusOr<v1::InputsChecked> CheckAll(const v1::CheckInputs& request,
   model.vocab = request.model().vocab();
   v1::InputsChecked result;
   if (!request.model_path().empty()) {
-    const absl::StatusOr<std::string> digest = CheckModel(request, model);
+    const absl::StatusOr<std::string> digest =
+        CheckModel(request, model, inputs);
     if (!digest.ok()) {
       return common::status::WithKeyPath(digest.status(), "model.from");
     }

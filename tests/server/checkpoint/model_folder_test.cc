@@ -303,7 +303,9 @@ TEST_F(ModelFolderTest, TheDigestTellsFoldersApartByNamesSizesAndHeaders) {
   const auto digest = [this] {
     const auto reader = ModelFolderReader::Open(options_);
     CHECK_OK(reader.status());
-    return reader->Digest();
+    const auto digest = reader->Digest();
+    CHECK_OK(digest.status());
+    return *digest;
   };
   WriteRaw(kModelFile, {embedding_, norm_});
   const std::string first = digest();
@@ -320,6 +322,44 @@ TEST_F(ModelFolderTest, TheDigestTellsFoldersApartByNamesSizesAndHeaders) {
             absl::StrCat("{\"weight_map\": {\"", norm_.name,
                          "\": \"model-00001-of-00001.safetensors\"}}"));
   EXPECT_NE(digest(), reordered);
+}
+
+TEST_F(ModelFolderTest, DigestSamplesEachTensorsBytes) {
+  // The first tensor is read whole, the second in part.
+  constexpr int64_t kRows = 10'000;
+  options_.expected[0].shape = {kRows, 2};
+  const std::vector<float> small = {7, 8};
+  const std::vector<float> large(2 * kRows, 0.5f);
+  struct Seen {
+    std::string digest;
+    int tensors = 0;
+  };
+  const auto seen = [&](const std::vector<float>& norm,
+                        const std::vector<float>& embedding) {
+    WriteRaw(kModelFile,
+             {{norm_.name, "F32", {2}, F32Data(norm)},
+              {embedding_.name, "F32", {kRows, 2}, F32Data(embedding)}});
+    const auto reader = ModelFolderReader::Open(options_);
+    CHECK_OK(reader.status());
+    Seen seen;
+    const auto digest = reader->Digest([&seen] { ++seen.tensors; });
+    CHECK_OK(digest.status());
+    seen.digest = *digest;
+    return seen;
+  };
+  const Seen first = seen(small, large);
+  EXPECT_EQ(first.tensors, 2);
+  EXPECT_EQ(seen(small, large).digest, first.digest);
+  EXPECT_NE(seen({7, 9}, large).digest, first.digest);
+  for (const int64_t changed : {int64_t{0}, kRows, 2 * kRows - 1}) {
+    std::vector<float> other = large;
+    other[changed] = 0.25f;
+    EXPECT_NE(seen(small, other).digest, first.digest) << changed;
+  }
+  // What it is at the price of.
+  std::vector<float> other = large;
+  other[kRows / 2] = 0.25f;
+  EXPECT_EQ(seen(small, other).digest, first.digest);
 }
 
 TEST_F(ModelFolderTest, AFolderInPlaceOfTheFileIsAnError) {
