@@ -41,6 +41,7 @@ dispatch::Options CoreOptions(const Coordinator::Options& options) {
   core.registry.heartbeat = options.heartbeat;
   core.registry.lowest_protocol = common::process::kLowestProtocol;
   core.registry.highest_protocol = common::process::kHighestProtocol;
+  core.term = options.term;
   core.build = options.build;
   core.state_directory = options.state_directory;
   if (options.embedded) {

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_COORDINATOR_COORDINATOR_H_
 #define PENSTOCK_COORDINATOR_COORDINATOR_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,8 @@ class Coordinator {
     common::rpc::Address listen;
     // Results of jobs that name no folder go to STATE/jobs/ID.
     std::string state_directory;
+    // Of this start (state_folder.h); an embedded one has no other start.
+    int64_t term = 1;
     // The embedded cluster of `penstock run`: requests name folders.
     bool embedded = false;
     absl::Duration lease = absl::Seconds(10);

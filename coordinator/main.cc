@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -198,11 +199,15 @@ int main(int argc, char** argv) {
 
   // Of a `penstock run` every job has a folder of its own.
   std::optional<penstock::coordinator::StateFolder> state;
+  int64_t term = 1;
   if (!flags.embedded) {
     auto opened = penstock::coordinator::StateFolder::Open(flags.state_dir);
     if (!opened.ok()) return Fail(opened.status());
     state = *std::move(opened);
     flags.state_dir = state->path();
+    const auto next = state->NextTerm();
+    if (!next.ok()) return Fail(next.status());
+    term = *next;
   }
   const bool owns_folder =
       flags.embedded && address->kind == rpc::AddressKind::kUnix;
@@ -217,6 +222,7 @@ int main(int argc, char** argv) {
   auto coordinator = penstock::coordinator::Coordinator::Start(
       {.listen = *address,
        .state_directory = flags.state_dir,
+       .term = term,
        .embedded = flags.embedded,
        .lease = *lease,
        .heartbeat = *heartbeat,
@@ -225,7 +231,8 @@ int main(int argc, char** argv) {
     if (owns_folder) RemoveSocketFolder(folder);
     return Fail(coordinator.status());
   }
-  LOG(INFO) << "serving on " << (*coordinator)->address().ToString();
+  LOG(INFO) << "serving on " << (*coordinator)->address().ToString()
+            << ", term " << term;
   if (flags.ready_fd >= 0) TellReady(flags.ready_fd);
 
   while (true) {

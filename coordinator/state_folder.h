@@ -1,8 +1,12 @@
 // The coordinator's folder on disk (--state-dir): made, found writable, and
-// this process's alone.
+// this process's alone. It holds
+//   lock   pid of the process that has the folder
+//   term   starts of a coordinator on it: a decimal number and a line's end
+//   jobs/  a folder a job, with its results (service/job_files.h)
 #ifndef PENSTOCK_COORDINATOR_STATE_FOLDER_H_
 #define PENSTOCK_COORDINATOR_STATE_FOLDER_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -22,6 +26,11 @@ class StateFolder {
 
   StateFolder(StateFolder&&) noexcept = default;
   StateFolder& operator=(StateFolder&&) noexcept = default;
+
+  // The term of this start: one more than the last one's, which `term` in the
+  // folder keeps, durable before this returns. InvalidArgument: that file is
+  // damaged, or cannot be read or written; it is named.
+  absl::StatusOr<int64_t> NextTerm();
 
   // Absolute.
   const std::string& path() const { return path_; }

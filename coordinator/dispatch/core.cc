@@ -126,7 +126,9 @@ absl::Status Core::OpenSession(SessionId session, const v1::Hello& hello,
     return absl::AbortedError(absl::StrCat(
         "stage ", name, " has seen term ", hello.term(), " epoch ",
         hello.epoch(), "; this coordinator is at term ", s.options.term,
-        " epoch ", s.epoch, " and must not command it"));
+        " epoch ", s.epoch,
+        " and must not command it: it is an old one, or its --state-dir was "
+        "lost. Start it with the folder that it had, or that stage anew"));
   }
   ASSIGN_OR_RETURN(const SessionId old,
                    s.registry.OpenSession(name, hello.incarnation(), session,

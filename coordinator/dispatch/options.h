@@ -15,7 +15,7 @@ namespace penstock::coordinator::dispatch {
 
 struct Options {
   registry::Options registry;
-  // Grows by one at each start of the coordinator.
+  // Grows by one at each start of the coordinator, durably (state_folder.h).
   int64_t term = 1;
   v1::BuildInfo build;
   // For job ids and the secrets of epochs.

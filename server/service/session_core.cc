@@ -65,9 +65,25 @@ void SessionCore::On(StartEvent, Time, Actions& actions) {
   actions.push_back(RegisterAction{});
 }
 
+absl::Status SessionCore::CheckTerm(int64_t term) {
+  if (term >= term_) return absl::OkStatus();
+  ++stale_messages_;
+  return absl::AbortedError(absl::StrCat(
+      "stage ", options_.stage_name, " has worked for term ", term_,
+      " of the coordinator and refuses one at term ", term,
+      ": it is an old one, or its --state-dir was lost. Start it with the "
+      "folder that it had, or this stage anew; dialling again"));
+}
+
 void SessionCore::On(RegisteredEvent event, Time now, Actions& actions) {
   if (state_ != SessionState::kRegistering) return;
   if (event.response.ok()) {
+    if (const absl::Status stale = CheckTerm(event.response->term());
+        !stale.ok()) {
+      actions.push_back(CloseStreamAction{stale});
+      Retry(now);
+      return;
+    }
     lease_ = common::time::FromProto(event.response->lease());
     heartbeat_ = common::time::FromProto(event.response->heartbeat());
     name_taken_until_.reset();
@@ -156,7 +172,14 @@ void SessionCore::On(MessageEvent event, Time now, Actions& actions) {
     return;
   }
   v1::CoordinatorMessage& message = event.message;
-  if (message.term() < term_ || message.epoch() < epoch_) {
+  if (const absl::Status stale = CheckTerm(message.term()); !stale.ok()) {
+    // In place of Welcome: nothing else will ever come on this session.
+    if (state_ == SessionState::kOpening) {
+      actions.push_back(CloseStreamAction{stale});
+    }
+    return;
+  }
+  if (message.epoch() < epoch_) {
     ++stale_messages_;
     return;
   }

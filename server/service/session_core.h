@@ -167,6 +167,8 @@ class SessionCore {
   void OnWork(v1::CoordinatorMessage message, Actions& actions);
   // Whether `message` is next in sequence; counts or answers it otherwise.
   bool InSequence(const v1::CoordinatorMessage& message, Actions& actions);
+  // Aborted, and counted: it is lower than the newest.
+  absl::Status CheckTerm(int64_t term);
   void EnterEpoch(int64_t epoch);
   void Remember(const v1::StageMessage& message);
   void Retry(Time now);

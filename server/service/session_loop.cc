@@ -64,9 +64,14 @@ void SessionLoop::Run() {
         events_.pop_front();
       }
     }
+    const SessionState before = core_.state();
     for (SessionAction& action :
          core_.Handle(std::move(event), clock_.Monotonic())) {
       Do(std::move(action));
+    }
+    if (core_.state() != before && core_.state() == SessionState::kConnected) {
+      LOG(INFO) << "the session with the coordinator stands, term "
+                << core_.term();
     }
     Publish();
   }

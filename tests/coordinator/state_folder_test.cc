@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -14,6 +16,7 @@
 namespace penstock::coordinator {
 namespace {
 
+using ::penstock::testing::IsOkAndHolds;
 using ::penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -40,6 +43,42 @@ TEST_F(StateFolderTest, IsOnesOwnUntilItIsLetGo) {
                                HasSubstr(std::to_string(getpid())))));
   }
   EXPECT_OK(StateFolder::Open(path).status());
+}
+
+TEST_F(StateFolderTest, EachStartHasAHigherTerm) {
+  const std::string path = dir_.Path("state");
+  for (int64_t term = 1; term <= 12; ++term) {
+    ASSERT_OK_AND_ASSIGN(StateFolder folder, StateFolder::Open(path));
+    EXPECT_THAT(folder.NextTerm(), IsOkAndHolds(term));
+  }
+  std::ifstream file(path + "/term");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "12\n");
+}
+
+TEST_F(StateFolderTest, ADamagedTermIsNamedAndKept) {
+  const std::string path = dir_.Path("state");
+  ASSERT_OK_AND_ASSIGN(StateFolder folder, StateFolder::Open(path));
+  for (const char* contents :
+       {"", "\n", "12", "1", "0\n", "-1\n", "+2\n", "02\n", " 2\n", "2\n\n",
+        "2.5\n", "two\n", "9223372036854775807\n", "92233720368547758070\n"}) {
+    std::ofstream(path + "/term") << contents;
+    EXPECT_THAT(
+        folder.NextTerm().status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr(path + "/term"), HasSubstr("damaged"))))
+        << contents;
+    std::ifstream file(path + "/term");
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), contents);
+  }
+  std::ofstream(path + "/term") << std::string(1000, '1') << "\n";
+  EXPECT_THAT(
+      folder.NextTerm().status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path + "/term")));
+  std::filesystem::remove(path + "/term");
+  std::filesystem::create_directory(path + "/term");
+  EXPECT_THAT(
+      folder.NextTerm().status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path + "/term")));
 }
 
 TEST_F(StateFolderTest, WhatIsNoFolderIsRefused) {

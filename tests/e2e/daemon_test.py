@@ -23,14 +23,16 @@ def has_ipv6():
 
 class DaemonTest(pc.PenstockCase):
 
-  def start_coordinator(self, *arguments, listen=None):
-    """A serving coordinator and its address."""
+  def start_coordinator(self, *arguments, listen=None, term=None):
+    """A serving coordinator, of this `term`, and its address."""
     address = listen or f"unix:{self.folder}/coordinator.sock"
     child = self.start("penstock-coordinator", "--state-dir",
                        self.folder / "state", "--listen", address, *arguments)
     line = child.stderr.readline()
     found = re.search(r"serving on ([^\s\",]+)", line)
     self.assertIsNotNone(found, line)
+    if term is not None:
+      self.assertTrue(line.endswith(f", term {term}\n"), line)
     return child, found.group(1)
 
   def start_stage(self, address, name="stage-a", *arguments, socket_name=None):
@@ -286,13 +288,48 @@ class DaemonTest(pc.PenstockCase):
     pc.wait_until((self.folder / "stage-a.sock").exists, "the stage listens")
     coordinator, _ = self.start_coordinator()
     self.await_stage(address, "stage-a", "REGISTERED")
-    # And for the next one.
+    # And for the next one, which has the next term.
     coordinator.kill()
     coordinator.wait()
-    coordinator, _ = self.start_coordinator()
+    since = time.monotonic()
+    coordinator, _ = self.start_coordinator(term=2)
     self.await_stage(address, "stage-a", "REGISTERED")
+    # Two dials: one hears that it is unknown, the other registers.
+    self.assertLess(time.monotonic() - since, 5)
+    log = self.terminate(stage).stderr
+    self.assertIn("stands, term 1\n", log)
+    self.assertIn("stands, term 2\n", log)
+    self.terminate(coordinator)
+
+  def test_stage_refuses_a_coordinator_of_the_past(self):
+    address = f"unix:{self.folder}/coordinator.sock"
+    for term in (1, 2):
+      coordinator, _ = self.start_coordinator(term=term)
+      coordinator.kill()
+      coordinator.wait()
+    coordinator, _ = self.start_coordinator(term=3)
+    stage = self.start_stage(address)
+    self.await_stage(address, "stage-a", "REGISTERED")
+    self.terminate(coordinator)
+    (self.folder / "state/term").unlink()
+    coordinator, _ = self.start_coordinator(term=1)
+    line = pc.wait_until(
+        lambda: next((line for line in iter(stage.stderr.readline, "")
+                      if "has seen term 3" in line), None), "it is refused")
+    self.assertIn("this coordinator is at term 1", line)
+    self.assertIn("--state-dir", line)
     self.terminate(stage)
     self.terminate(coordinator)
+
+  def test_damaged_term_is_exit_2(self):
+    coordinator, address = self.start_coordinator()
+    self.terminate(coordinator)
+    (self.folder / "state/term").write_text("2")
+    done = self.finish(self.start("penstock-coordinator", "--state-dir",
+                                  self.folder / "state", "--listen", address))
+    self.assertEqual(done.code, 2, done)
+    self.assertRegex(done.stderr, r"--state-dir \S+/state/term: damaged: '2'")
+    self.assertEqual((self.folder / "state/term").read_text(), "2")
 
   def test_bad_flags_are_exit_2(self):
     for program, arguments, wanted in (

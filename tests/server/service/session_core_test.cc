@@ -16,6 +16,7 @@
 namespace penstock::server::service {
 namespace {
 
+using ::penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -31,9 +32,9 @@ class SessionCoreTest : public ::testing::Test {
     now_ += duration;
     return Handle(TickEvent{});
   }
-  std::vector<SessionAction> Register() {
+  std::vector<SessionAction> Register(int64_t term = 1) {
     v1::RegisterStageResponse response;
-    response.set_term(1);
+    response.set_term(term);
     response.mutable_lease()->set_seconds(10);
     response.mutable_heartbeat()->set_seconds(1);
     return Handle(RegisteredEvent{response});
@@ -70,6 +71,36 @@ class SessionCoreTest : public ::testing::Test {
 template <typename T>
 const T* Only(const std::vector<SessionAction>& actions) {
   return actions.size() == 1 ? std::get_if<T>(&actions[0]) : nullptr;
+}
+
+TEST_F(SessionCoreTest, ALowerTermIsRefusedAndDialledAgain) {
+  Handle(StartEvent{});
+  Register(3);
+  Welcome(3);
+  ASSERT_EQ(core_.state(), SessionState::kConnected);
+  Handle(StreamBrokenEvent{absl::NotFoundError("register again")});
+  Advance(absl::Seconds(3));
+
+  // At registration,
+  const auto refused = Register(2);
+  const auto* close = Only<CloseStreamAction>(refused);
+  ASSERT_NE(close, nullptr);
+  EXPECT_THAT(close->status,
+              StatusIs(absl::StatusCode::kAborted,
+                       AllOf(HasSubstr("stage-0"), HasSubstr("term 3"),
+                             HasSubstr("term 2"), HasSubstr("--state-dir"))));
+  EXPECT_EQ(core_.stale_messages(), 1);
+  EXPECT_NE(Only<RegisterAction>(Advance(absl::Seconds(3))), nullptr);
+  // and in place of Welcome.
+  ASSERT_NE(Only<OpenStreamAction>(Register(3)), nullptr);
+  const auto closed = Welcome(2);
+  ASSERT_NE(Only<CloseStreamAction>(closed), nullptr);
+  EXPECT_EQ(core_.stale_messages(), 2);
+  Handle(StreamBrokenEvent{absl::OkStatus()});
+  EXPECT_NE(Only<OpenStreamAction>(Advance(absl::Seconds(3))), nullptr);
+  Welcome(4);
+  EXPECT_EQ(core_.state(), SessionState::kConnected);
+  EXPECT_EQ(core_.term(), 4);
 }
 
 TEST_F(SessionCoreTest, RegistersThenSaysHello) {
