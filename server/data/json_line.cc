@@ -4,155 +4,148 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
-#include "server/data/json_cursor.h"
+#include "server/data/json_fault.h"
 #include "server/data/quote.h"
+#include "simdjson.h"
 
 namespace penstock::server::data {
+
+using simdjson::dom::element;
+
+struct JsonLineParser::Document {
+  simdjson::dom::parser parser;
+};
+
 namespace {
 
 enum class TokenKind { kId, kLabel };
 
-absl::Status NoInteger(absl::string_view key, size_t index, TokenKind kind) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(key, "[", index, "] must be an integer from 0 to 2147483647",
-                   kind == TokenKind::kLabel ? ", or -100" : ""));
+absl::string_view View(std::string_view text) {
+  return {text.data(), text.size()};
 }
 
-absl::Status TakeTokens(JsonCursor& cursor, absl::string_view key,
+absl::Status ToStatus(simdjson::error_code error, absl::string_view line) {
+  if (error == simdjson::MEMALLOC) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no memory for a line of ", line.size(), " bytes of JSON"));
+  }
+  if (error == simdjson::DEPTH_ERROR) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("values are nested deeper than ", kMaxJsonDepth));
+  }
+  if (const std::optional<JsonFault> fault = FindJsonFault(line)) {
+    const absl::string_view there = line.substr(fault->at, 16);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "not valid JSON at byte ", fault->at, ": ", fault->why,
+        there.empty() ? "" : absl::StrCat(", found ", Quote(there))));
+  }
+  if (error == simdjson::NUMBER_ERROR) {
+    return absl::InvalidArgumentError(
+        "holds a number that neither 64 bits nor an f64 can hold");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("not valid JSON: ", simdjson::error_message(error)));
+}
+
+absl::Status ReadTokens(const element& value, absl::string_view key,
                         TokenKind kind, std::vector<int32_t>& out) {
-  out.clear();
-  if (cursor.Peek() != '[') {
-    // What stands there instead must still be JSON.
-    RETURN_IF_ERROR(cursor.SkipValue(1, kMaxJsonDepth));
+  simdjson::dom::array array;
+  if (value.get(array) != simdjson::SUCCESS) {
     return absl::InvalidArgumentError(
         absl::StrCat(key, " must be an array of integers"));
   }
-  RETURN_IF_ERROR(cursor.Expect('['));
-  cursor.SkipSpace();
-  if (cursor.Take(']')) return absl::OkStatus();
-  while (true) {
-    cursor.SkipSpace();
-    const char first = cursor.Peek();
-    if (first != '-' && (first < '0' || first > '9')) {
-      RETURN_IF_ERROR(cursor.SkipValue(2, kMaxJsonDepth));
-      return NoInteger(key, out.size(), kind);
-    }
-    ASSIGN_OR_RETURN(const JsonCursor::Number number, cursor.TakeNumber());
-    const bool token = number.exact && number.integer >= 0 &&
-                       number.integer <= std::numeric_limits<int32_t>::max();
-    const bool ignored = kind == TokenKind::kLabel && number.exact &&
-                         number.integer == kIgnoredLabel;
-    if (!token && !ignored) return NoInteger(key, out.size(), kind);
-    out.push_back(static_cast<int32_t>(number.integer));
-    cursor.SkipSpace();
-    if (cursor.Take(']')) return absl::OkStatus();
-    if (!cursor.Take(',')) return cursor.Error("expected , or ]");
-  }
-}
-
-absl::Status Twice(absl::string_view key) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the key ", Quote(key), " is there twice"));
-}
-
-// Reads one object. labels count only beside input_ids, the text field only
-// without: what a text set keeps under "labels" is its own affair. So values
-// that may turn out not to count are skipped first, and read at the end.
-class LineReader {
- public:
-  LineReader(absl::string_view line, absl::string_view field, JsonLine& out)
-      : cursor_(line), field_(field), out_(out) {}
-
-  absl::Status Read() {
-    cursor_.SkipSpace();
-    if (!cursor_.Take('{')) return cursor_.Error("expected an object");
-    RETURN_IF_ERROR(TakeMembers());
-    cursor_.SkipSpace();
-    if (!cursor_.AtEnd()) return cursor_.Error("expected the end of the line");
-    return out_.has_tokens ? FinishTokens() : FinishText();
-  }
-
- private:
-  absl::Status TakeMembers() {
-    cursor_.SkipSpace();
-    if (cursor_.Take('}')) return absl::OkStatus();
-    while (true) {
-      cursor_.SkipSpace();
-      RETURN_IF_ERROR(cursor_.TakeString(&key_));
-      cursor_.SkipSpace();
-      RETURN_IF_ERROR(cursor_.Expect(':'));
-      cursor_.SkipSpace();
-      RETURN_IF_ERROR(TakeMember());
-      cursor_.SkipSpace();
-      if (cursor_.Take('}')) return absl::OkStatus();
-      if (!cursor_.Take(',')) return cursor_.Error("expected , or }");
-    }
-  }
-
-  absl::Status TakeMember() {
-    if (key_ == "input_ids") {
-      if (out_.has_tokens) return Twice(key_);
-      out_.has_tokens = true;
-      return TakeTokens(cursor_, key_, TokenKind::kId, out_.input_ids);
-    }
-    if (key_ == "labels") {
-      if (labels_seen_) return Twice(key_);
-      labels_seen_ = true;
-      if (out_.has_tokens) {
-        out_.has_labels = true;
-        return TakeTokens(cursor_, key_, TokenKind::kLabel, out_.labels);
-      }
-      labels_at_ = cursor_;
-    }
-    if (key_ == field_) {
-      if (text_at_.has_value()) return Twice(key_);
-      text_at_ = cursor_;
-    }
-    return cursor_.SkipValue(1, kMaxJsonDepth);
-  }
-
-  absl::Status FinishTokens() {
-    if (labels_at_.has_value()) {
-      out_.has_labels = true;
-      RETURN_IF_ERROR(
-          TakeTokens(*labels_at_, "labels", TokenKind::kLabel, out_.labels));
-    }
-    if (out_.has_labels && out_.labels.size() != out_.input_ids.size()) {
+  for (const element& item : array) {
+    int64_t number;
+    const bool integer = item.get(number) == simdjson::SUCCESS;
+    const bool token =
+        integer && number >= 0 && number <= std::numeric_limits<int32_t>::max();
+    const bool ignored =
+        kind == TokenKind::kLabel && integer && number == kIgnoredLabel;
+    if (!token && !ignored) {
       return absl::InvalidArgumentError(absl::StrCat(
-          out_.labels.size(), " labels for ", out_.input_ids.size(),
-          " input_ids; they must be as many"));
+          key, "[", out.size(), "] must be an integer from 0 to 2147483647",
+          kind == TokenKind::kLabel ? ", or -100" : ""));
     }
-    return absl::OkStatus();
+    out.push_back(static_cast<int32_t>(number));
   }
+  return absl::OkStatus();
+}
 
-  absl::Status FinishText() {
-    if (!text_at_.has_value()) return absl::OkStatus();
-    if (text_at_->Peek() != '"') {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the text field ", Quote(field_), " must be a string"));
-    }
-    return text_at_->TakeString(&out_.text.emplace());
+absl::Status ReadText(const element& value, absl::string_view field,
+                      JsonLine& out) {
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the text field ", Quote(field), " must be a string"));
   }
+  out.text.emplace(text);
+  return absl::OkStatus();
+}
 
-  JsonCursor cursor_;
-  const absl::string_view field_;
-  JsonLine& out_;
-  std::string key_;
-  bool labels_seen_ = false;
-  std::optional<JsonCursor> labels_at_;  // Labels that came before input_ids.
-  std::optional<JsonCursor> text_at_;
-};
+// Notes the value of a key that may be there once.
+absl::Status Note(absl::string_view key, const element& value,
+                  std::optional<element>& noted) {
+  if (noted.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the key ", Quote(key), " is there twice"));
+  }
+  noted = value;
+  return absl::OkStatus();
+}
+
+// labels count only beside input_ids, the text field only without: what a text
+// set keeps under "labels" is its own affair. So members are noted first.
+absl::Status ReadObject(const simdjson::dom::object& object,
+                        absl::string_view field, JsonLine& out) {
+  std::optional<element> ids, labels, text;
+  for (const simdjson::dom::key_value_pair& member : object) {
+    const absl::string_view key = View(member.key);
+    if (key == "input_ids") RETURN_IF_ERROR(Note(key, member.value, ids));
+    if (key == "labels") RETURN_IF_ERROR(Note(key, member.value, labels));
+    if (key == field) RETURN_IF_ERROR(Note(key, member.value, text));
+  }
+  if (!ids.has_value()) {
+    return text.has_value() ? ReadText(*text, field, out) : absl::OkStatus();
+  }
+  out.has_tokens = true;
+  RETURN_IF_ERROR(ReadTokens(*ids, "input_ids", TokenKind::kId, out.input_ids));
+  if (!labels.has_value()) return absl::OkStatus();
+  out.has_labels = true;
+  RETURN_IF_ERROR(ReadTokens(*labels, "labels", TokenKind::kLabel, out.labels));
+  if (out.labels.size() == out.input_ids.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(out.labels.size(), " labels for ", out.input_ids.size(),
+                   " input_ids; they must be as many"));
+}
 
 }  // namespace
 
-absl::Status ParseJsonLine(absl::string_view line, absl::string_view field,
-                           JsonLine& out) {
+JsonLineParser::JsonLineParser() : document_(std::make_unique<Document>()) {}
+JsonLineParser::~JsonLineParser() = default;
+
+absl::Status JsonLineParser::Parse(absl::string_view line,
+                                   absl::string_view field, JsonLine& out) {
   out.has_tokens = false;
   out.input_ids.clear();
   out.has_labels = false;
   out.labels.clear();
   out.text.reset();
-  return LineReader(line, field, out).Read();
+  simdjson::dom::parser& parser = document_->parser;
+  if (parser.capacity() < line.size()) {
+    // One more for the line's own object.
+    const auto error = parser.allocate(line.size(), kMaxJsonDepth + 1);
+    if (error != simdjson::SUCCESS) return ToStatus(error, line);
+  }
+  element root;
+  // Copied, as simdjson reads some bytes beyond the end.
+  const auto error = parser.parse(line.data(), line.size(), true).get(root);
+  if (error != simdjson::SUCCESS) return ToStatus(error, line);
+  simdjson::dom::object object;
+  if (root.get(object) != simdjson::SUCCESS) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "must be a JSON object, found ", Quote(line.substr(0, 16))));
+  }
+  return ReadObject(object, field, out);
 }
 
 }  // namespace penstock::server::data

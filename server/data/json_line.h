@@ -1,11 +1,12 @@
 // One line of a .jsonl file: token lines {"input_ids": [...], "labels": [...]}
-// and text lines {"text": "..."}. A strict JSON parser (RFC 8259) of outside
-// bytes that keeps only what training reads; all other keys are checked and
-// skipped. Fuzzed against nlohmann-json (tests/fuzz/jsonl).
+// and text lines {"text": "..."}. simdjson checks the whole line; of its values
+// only what training reads is kept. Fuzzed against nlohmann-json
+// (tests/fuzz/jsonl).
 #ifndef PENSTOCK_SERVER_DATA_JSON_LINE_H_
 #define PENSTOCK_SERVER_DATA_JSON_LINE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ namespace penstock::server::data {
 // A label that no loss is taken of, as Hugging Face marks it.
 inline constexpr int32_t kIgnoredLabel = -100;
 
-// Values nested deeper than this are refused.
+// Arrays and objects within the line's object are nested at most this deep.
 inline constexpr int kMaxJsonDepth = 64;
 
 // Reused from line to line, so that a scan does not allocate for each.
@@ -35,16 +36,29 @@ struct JsonLine {
   std::optional<std::string> text;
 };
 
-// Parses `line` into `out`; the text field is called `field`. Whitespace
-// around the object is allowed.
-//
-// InvalidArgument: not one JSON object ("not valid JSON at byte N: ..."), a
-// key of ours twice, input_ids that are no array of integers from 0 to 2^31-1,
-// labels that are no array of such or -100, labels and input_ids of different
-// lengths, a text that is no string. labels without input_ids are ignored. The
-// caller adds file and line number.
-absl::Status ParseJsonLine(absl::string_view line, absl::string_view field,
-                           JsonLine& out);
+// Keeps its memory from line to line. Thread-compatible.
+class JsonLineParser {
+ public:
+  JsonLineParser();
+  ~JsonLineParser();
+
+  // Parses `line` into `out`; the text field is called `field`. Whitespace
+  // around the object is allowed.
+  //
+  // InvalidArgument: not one JSON object ("not valid JSON at byte N: ...", N
+  // from 0), a number beyond f64 and 64 bits, values nested too deep, a key of
+  // ours twice, input_ids that are no array of integers from 0 to 2^31-1,
+  // labels that are no array of such or -100, labels and input_ids of different
+  // lengths, a text that is no string. labels without input_ids are ignored.
+  // ResourceExhausted: no memory for the line. The caller adds file and line
+  // number.
+  absl::Status Parse(absl::string_view line, absl::string_view field,
+                     JsonLine& out);
+
+ private:
+  struct Document;  // simdjson's headers stay out of the room's.
+  const std::unique_ptr<Document> document_;
+};
 
 }  // namespace penstock::server::data
 

@@ -86,7 +86,7 @@ class JsonLines::Scan {
   absl::Status Add(int32_t file, const Line& line) {
     const std::string where =
         absl::StrCat(lines_.input_.files[file]->path(), ":", line.number);
-    absl::Status status = ParseJsonLine(line.bytes, lines_.field_, parsed_);
+    absl::Status status = parser_.Parse(line.bytes, lines_.field_, parsed_);
     if (!status.ok()) {
       status = common::status::Annotate(status, where);
     } else {
@@ -148,6 +148,7 @@ class JsonLines::Scan {
   const int64_t vocab_;
   JsonLines& lines_;
   Content content_;
+  JsonLineParser parser_;
   JsonLine parsed_;
   std::string first_;  // Where the first line is.
   bool placed_ = false;
@@ -177,7 +178,7 @@ absl::Status JsonLines::Read(int64_t index, JsonLine& out) const {
                                     bytes.size())));
   // The same bytes passed the same checks in Open.
   const bool same =
-      ParseJsonLine(bytes, field_, out).ok() &&
+      JsonLineParser().Parse(bytes, field_, out).ok() &&
       (kind_ == LineKind::kTokens
            ? static_cast<int64_t>(out.input_ids.size()) == line_tokens_
            : out.text.has_value() &&

@@ -29,7 +29,7 @@ class JsonLines {
   struct Scanned;
 
   // Reads all of `input` once and checks every line. REQUIRES: its format is
-  // jsonl. InvalidArgument naming FILE:LINE: a line that ParseJsonLine
+  // jsonl. InvalidArgument naming FILE:LINE: a line that JsonLineParser
   // refuses, of another kind or (tokens) another length than the first, of
   // fewer than 2 tokens, with an id that the vocabulary does not hold; no line
   // at all.

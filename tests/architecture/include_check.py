@@ -62,6 +62,8 @@ GUARDED = [
     # Until there are rooms for it: the default build needs no CUDA.
     (r"^(cuda|cublas|nccl)", ["tests"]),
     (r"^(dnnl|oneapi|hwy/)", ["server/device/cpu", "tests"]),
+    # docs/decisions/0006: lines of .jsonl, and nothing else.
+    (r"^simdjson", ["server/data", "tests"]),
     # docs/decisions/0001: common/digest wraps libcrypto's SHA-256.
     (r"^(uv\.h|openssl/)", ["server/transport/tcp", "common/digest",
                             "tests"]),

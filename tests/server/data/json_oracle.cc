@@ -51,7 +51,7 @@ std::string CompareObject(const json& object, absl::string_view field,
 OracleVerdict CompareWithOracle(absl::string_view line,
                                 absl::string_view field) {
   JsonLine parsed;
-  const absl::Status status = ParseJsonLine(line, field, parsed);
+  const absl::Status status = JsonLineParser().Parse(line, field, parsed);
   json object;
   const Verdict verdict = OracleParse(line, object);
   OracleVerdict result{.accepted = status.ok()};

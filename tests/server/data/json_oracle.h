@@ -1,4 +1,4 @@
-// Compares ParseJsonLine with nlohmann-json, for tests and the fuzz target.
+// Compares JsonLineParser with nlohmann-json, for tests and the fuzz target.
 #ifndef PENSTOCK_TESTS_SERVER_DATA_JSON_ORACLE_H_
 #define PENSTOCK_TESTS_SERVER_DATA_JSON_ORACLE_H_
 
@@ -9,7 +9,7 @@
 namespace penstock::server::data {
 
 struct OracleVerdict {
-  bool accepted = false;     // By ParseJsonLine.
+  bool accepted = false;     // By JsonLineParser.
   std::string disagreement;  // Empty: the two agree.
 };
 
