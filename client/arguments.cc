@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <iterator>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
+#include "common/text/quote.h"
 #include "common/text/utf8.h"
 
 namespace penstock::client {
@@ -38,8 +38,8 @@ std::string Name(const std::vector<std::string>& arguments, size_t i) {
 absl::Status CheckUtf8(absl::string_view what, absl::string_view text) {
   if (common::text::IsUtf8(text)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(what, " \"", absl::CHexEscape(text),
-                   "\" is not UTF-8; Penstock's paths and names are"));
+      absl::StrCat(what, " ", common::text::Quoted(text),
+                   " is not UTF-8; Penstock's paths and names are"));
 }
 
 absl::Status CheckArguments(const std::vector<std::string>& arguments) {

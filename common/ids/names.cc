@@ -3,13 +3,11 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/text/quote.h"
 
 namespace penstock::common::ids {
 namespace {
-
-constexpr size_t kMaxQuotedBytes = 64;
 
 bool IsLetter(char c) { return absl::ascii_islower(c); }
 bool IsLetterOrDigit(char c) { return IsLetter(c) || absl::ascii_isdigit(c); }
@@ -31,7 +29,7 @@ bool IsLabel(absl::string_view name, absl::string_view extra) {
 absl::Status Refuse(absl::string_view what, absl::string_view name,
                     absl::string_view rule) {
   return absl::InvalidArgumentError(
-      absl::StrCat(what, " ", Quoted(name), " must be ", rule));
+      absl::StrCat(what, " ", text::Quoted(name), " must be ", rule));
 }
 
 bool IsJobLabel(absl::string_view name, size_t max_bytes) {
@@ -46,11 +44,6 @@ std::string JobLabelRule(size_t max_bytes) {
 }
 
 }  // namespace
-
-std::string Quoted(absl::string_view name) {
-  return absl::StrCat("\"", absl::CHexEscape(name.substr(0, kMaxQuotedBytes)),
-                      name.size() > kMaxQuotedBytes ? "...\"" : "\"");
-}
 
 absl::Status CheckJobName(absl::string_view name) {
   if (IsJobLabel(name, kMaxJobNameBytes)) return absl::OkStatus();

@@ -21,10 +21,6 @@ inline constexpr int kMaxJobIdBytes = kMaxJobNameBytes + 6;
 // Stage names (by default HOSTNAME-DEVICE): [a-z0-9]([a-z0-9.-]*[a-z0-9])?
 inline constexpr int kMaxStageNameBytes = 128;
 
-// What somebody gave for a name or an id, in quotes, to be shown in an error:
-// at most 64 bytes of it, escaped.
-std::string Quoted(absl::string_view name);
-
 // InvalidArgument quoting the name and the rule that it breaks.
 absl::Status CheckJobName(absl::string_view name);
 absl::Status CheckJobId(absl::string_view id);

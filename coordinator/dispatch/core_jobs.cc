@@ -8,6 +8,7 @@
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
 #include "common/status/status_macros.h"
+#include "common/text/quote.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/core.h"
 #include "coordinator/dispatch/core_state.h"
@@ -95,9 +96,9 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
   const v1::CreateJobRequest& request = new_job.request;
   if (!request.request_id().empty()) {
     if (!common::ids::IsUuid(request.request_id())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("request_id ", common::ids::Quoted(request.request_id()),
-                       " is no UUID; make a new one for each job"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "request_id ", common::text::Quoted(request.request_id()),
+          " is no UUID; make a new one for each job"));
     }
     const absl::StatusOr<jobs::JobRecord> repeated =
         s.store.GetByRequestId(request.request_id());

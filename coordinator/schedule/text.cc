@@ -4,25 +4,17 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/status/status_macros.h"
+#include "common/text/quote.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
 
 constexpr size_t kMaxDigits = 7;  // Numbers stay far below INT_MAX.
-constexpr size_t kMaxQuoted = 40;
-
-// A cell in an error message, however long or unprintable it is.
-std::string Quoted(absl::string_view cell) {
-  const bool cut = cell.size() > kMaxQuoted;
-  return absl::StrCat("\"", absl::CHexEscape(cell.substr(0, kMaxQuoted)),
-                      cut ? "...\"" : "\"");
-}
 
 // One file being read; knows where it is.
 class Reader {
@@ -89,7 +81,8 @@ class Reader {
   absl::StatusOr<Command> Cell(size_t column, absl::string_view cell) const {
     size_t at = 0;
     const auto error = [&](absl::string_view what) {
-      return Error(column + at, absl::StrCat(Quoted(cell), ": ", what));
+      return Error(column + at,
+                   absl::StrCat(common::text::Quoted(cell), ": ", what));
     };
     Command command;
     std::string wrong = Number("stage number", cell, &at, &command.stage);

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "common/text/quote.h"
 #include "common/text/utf8.h"
 #include "coordinator/spec/not_built_yet.h"
 #include "coordinator/spec/overrides.h"
@@ -18,7 +19,7 @@ ParsedJob ParseJob(absl::string_view bytes, absl::string_view file,
   job.positions =
       PositionMap(common::text::FindNotText(file) == absl::string_view::npos
                       ? std::string(file)
-                      : Quoted(file));
+                      : common::text::Quoted(file));
   std::optional<YamlNode> root =
       ParseYaml(bytes, job.positions, job.violations);
   if (!root.has_value()) return job;

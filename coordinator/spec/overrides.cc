@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "common/text/quote.h"
 #include "coordinator/spec/limits.h"
 
 namespace penstock::coordinator::spec {
@@ -60,8 +61,8 @@ std::optional<YamlNode> ReadValue(absl::string_view key,
   std::optional<YamlNode> node = ParseYaml(value, inner_positions, inner);
   for (const Violation& violation : inner) {
     violations.push_back(
-        {std::string(key),
-         absl::StrCat("value ", Quoted(value), ": ", violation.message)});
+        {std::string(key), absl::StrCat("value ", common::text::Quoted(value),
+                                        ": ", violation.message)});
   }
   return inner.empty() ? std::move(node) : std::nullopt;
 }
@@ -73,7 +74,7 @@ void ApplyOne(absl::string_view override_text, YamlNode& root,
   const absl::string_view key = parts.first;
   const std::vector<absl::string_view> words = SplitKey(key);
   if (words.empty() || key.size() == override_text.size()) {
-    const std::string shown = Quoted(override_text);
+    const std::string shown = common::text::Quoted(override_text);
     positions.AddOverride(shown, shown);
     violations.push_back({shown,
                           "expected KEY=VALUE with a dotted key, such as "

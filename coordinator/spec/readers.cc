@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "common/text/quote.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/limits.h"
 #include "coordinator/spec/scalars.h"
@@ -130,7 +131,8 @@ void ReadValidation(const YamlNode& node, const Place& place) {
   }
   if (!node.quoted && ParseNumber(*text).has_value()) {
     place.Refuse(absl::StrCat("expected ", path.expected, ", got ",
-                              Quoted(*text), "; write a share with %"));
+                              common::text::Quoted(*text),
+                              "; write a share with %"));
     return;
   }
   if (!node.quoted && absl::EndsWith(*text, "%")) {
@@ -141,7 +143,7 @@ void ReadValidation(const YamlNode& node, const Place& place) {
       place.Refuse(
           absl::StrCat("expected a share above 0% and below 100% with "
                        "at most four decimals, got ",
-                       Quoted(*text)));
+                       common::text::Quoted(*text)));
     }
     return;
   }

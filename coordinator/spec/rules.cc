@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/ids/names.h"
+#include "common/text/quote.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/limits.h"
 #include "coordinator/spec/yaml_tree.h"
@@ -90,8 +91,9 @@ class JobRules {
     if (!Sound("name")) return;
     if (draft_.Given("name")) {
       if (!IsName(spec_.name)) {
-        Refuse("name", absl::StrCat(Quoted(spec_.name), " does not match ",
-                                    common::ids::kJobNamePattern));
+        Refuse("name",
+               absl::StrCat(common::text::Quoted(spec_.name),
+                            " does not match ", common::ids::kJobNamePattern));
       }
       return;
     }
@@ -99,7 +101,7 @@ class JobRules {
     if (IsName(spec_.name)) return;
     const std::string near = SuggestName(spec_.name);
     Refuse("name",
-           absl::StrCat("the file's stem ", Quoted(spec_.name),
+           absl::StrCat("the file's stem ", common::text::Quoted(spec_.name),
                         " does not match ", common::ids::kJobNamePattern,
                         "; give a name, such as name: ",
                         near.empty() ? "my-job" : near));

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/text/quote.h"
 #include "common/text/utf8.h"
 #include "coordinator/spec/limits.h"
 
@@ -243,21 +243,9 @@ const YamlNode* YamlNode::Find(absl::string_view key) const {
   return nullptr;
 }
 
-std::string Quoted(absl::string_view text) {
-  constexpr size_t kMaxQuoted = 64;
-  size_t end = std::min(text.size(), kMaxQuoted);
-  // Never cut inside a UTF-8 sequence: messages travel as proto strings.
-  while (end < text.size() && end > 0 && (text[end] & 0xc0) == 0x80) --end;
-  const absl::string_view shown = text.substr(0, end);
-  const bool is_text =
-      common::text::FindNotText(shown) == absl::string_view::npos;
-  return absl::StrCat(
-      "\"", is_text ? absl::Utf8SafeCEscape(shown) : absl::CEscape(shown),
-      end < text.size() ? "...\"" : "\"");
-}
-
 std::string ChildPath(absl::string_view key_path, absl::string_view key) {
-  const std::string word = IsPlainWord(key) ? std::string(key) : Quoted(key);
+  const std::string word =
+      IsPlainWord(key) ? std::string(key) : common::text::Quoted(key);
   return key_path.empty() ? word : absl::StrCat(key_path, ".", word);
 }
 
@@ -276,8 +264,9 @@ std::string Describe(const YamlNode& node) {
     case YamlNode::Kind::kScalar:
       break;
   }
-  return node.quoted ? absl::StrCat("the text ", Quoted(node.scalar))
-                     : Quoted(node.scalar);
+  return node.quoted
+             ? absl::StrCat("the text ", common::text::Quoted(node.scalar))
+             : common::text::Quoted(node.scalar);
 }
 
 std::optional<YamlNode> ParseYaml(absl::string_view bytes,

@@ -53,9 +53,6 @@ std::optional<YamlNode> ParseYaml(absl::string_view bytes,
 // What a message calls the node: `the text "abc"`, `a list`, `nothing`...
 std::string Describe(const YamlNode& node);
 
-// `text` in double quotes, control characters escaped, cut to 64 bytes.
-std::string Quoted(absl::string_view text);
-
 }  // namespace penstock::coordinator::spec
 
 #endif  // PENSTOCK_COORDINATOR_SPEC_YAML_TREE_H_

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +13,7 @@
 #include "common/file/file.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
+#include "common/text/quote.h"
 #include "server/checkpoint/model_index.h"
 #include "server/device/finite.h"
 
@@ -29,11 +29,6 @@ bool IsIgnored(absl::string_view name) {
     if (absl::EndsWith(name, suffix)) return true;
   }
   return false;
-}
-
-std::string Printable(absl::string_view name) {
-  return absl::StrCat(absl::CHexEscape(name.substr(0, 128)),
-                      name.size() > 128 ? "..." : "");
 }
 
 }  // namespace
@@ -91,9 +86,10 @@ absl::Status ModelFolderReader::OpenFiles() {
   }
   for (const auto& [tensor, shard] : index->shards) {
     if (files_[numbers[shard]].header().Find(tensor) != nullptr) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        files_[numbers[shard]].path(), ": tensor ", Printable(tensor),
-        " is missing, which ", kModelIndexFile, " says is here"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(files_[numbers[shard]].path(), ": tensor ",
+                     common::text::Quoted(tensor), " is missing, which ",
+                     kModelIndexFile, " says is here"));
   }
   return absl::OkStatus();
 }
@@ -104,7 +100,7 @@ const SafetensorsTensor& ModelFolderReader::TensorAt(const Place& place) const {
 
 std::string ModelFolderReader::Where(const Place& place) const {
   return absl::StrCat(files_[place.file].path(), ": tensor ",
-                      Printable(TensorAt(place).name));
+                      common::text::Quoted(TensorAt(place).name));
 }
 
 absl::Status ModelFolderReader::Admit(const Place& place) {

@@ -1,9 +1,9 @@
 #include "server/checkpoint/model_index.h"
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/text/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace penstock::server::checkpoint {
@@ -37,8 +37,8 @@ absl::StatusOr<ModelIndex> ParseModelIndex(absl::string_view text) {
         shard.get_ptr<const nlohmann::json::string_t*>();
     if (name == nullptr || name->empty() || !IsPlainName(*name)) {
       return Invalid(absl::StrCat(
-          "tensor \"", absl::CHexEscape(tensor.substr(0, 64)),
-          "\" must map to the name of a .safetensors file in the folder"));
+          "tensor ", common::text::Quoted(tensor),
+          " must map to the name of a .safetensors file in the folder"));
     }
     index.shards[tensor] = *name;
   }

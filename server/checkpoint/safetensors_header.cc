@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status/status_macros.h"
+#include "common/text/quote.h"
 #include "nlohmann/json.hpp"
 
 namespace penstock::server::checkpoint {
@@ -20,12 +20,6 @@ constexpr size_t kMaxDimensions = 32;
 
 absl::Status Invalid(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("safetensors header: ", what));
-}
-
-// Of a name from the file, at most 64 bytes and printable.
-std::string Quoted(absl::string_view name) {
-  return absl::StrCat("\"", absl::CHexEscape(name.substr(0, 64)),
-                      name.size() > 64 ? "..." : "", "\"");
 }
 
 // Builds the header while the JSON is read, so that nothing but the tensors
@@ -58,14 +52,15 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     switch (state_) {
       case State::kTop:
         if (!names_.insert(name).second) {
-          return Fail(absl::StrCat(Quoted(name), " appears twice"));
+          return Fail(
+              absl::StrCat(common::text::Quoted(name), " appears twice"));
         }
         key_ = name;
         return Go(State::kTopValue);
       case State::kMetadata:
         if (metadata_.contains(name)) {
-          return Fail(
-              absl::StrCat("metadata ", Quoted(name), " appears twice"));
+          return Fail(absl::StrCat("metadata ", common::text::Quoted(name),
+                                   " appears twice"));
         }
         field_ = name;
         return Go(State::kMetadataValue);
@@ -146,8 +141,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
         return Go(State::kMetadata);
       case State::kDtypeValue:
         if (SafetensorsElementBytes(value) == 0) {
-          return Fail(
-              Where(absl::StrCat("has the unknown dtype ", Quoted(value))));
+          return Fail(Where(absl::StrCat("has the unknown dtype ",
+                                         common::text::Quoted(value))));
         }
         tensors_.back().dtype = value;
         return Go(State::kTensor);
@@ -197,11 +192,11 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   std::string Where(absl::string_view what) const {
-    return absl::StrCat("tensor ", Quoted(key_), " ", what);
+    return absl::StrCat("tensor ", common::text::Quoted(key_), " ", what);
   }
   bool Unexpected(absl::string_view what) {
     return Fail(absl::StrCat("unexpected ", what, key_.empty() ? "" : " at ",
-                             key_.empty() ? "" : Quoted(key_)));
+                             key_.empty() ? "" : common::text::Quoted(key_)));
   }
 
   bool TensorField() {
@@ -219,7 +214,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
       const bool seen = std::exchange(have_shape_, true);
       return once(seen, State::kShapeValue);
     }
-    return Fail(Where(absl::StrCat("has the unknown key ", Quoted(field_))));
+    return Fail(Where(
+        absl::StrCat("has the unknown key ", common::text::Quoted(field_))));
   }
 
   bool FinishTensor() {
@@ -257,8 +253,8 @@ absl::Status CheckOffsets(const std::vector<SafetensorsTensor>& tensors,
   int64_t next = 0;
   for (const SafetensorsTensor& tensor : tensors) {
     const std::string where =
-        absl::StrCat("tensor ", Quoted(tensor.name), ", offsets [",
-                     tensor.begin, ", ", tensor.end, ")");
+        absl::StrCat("tensor ", common::text::Quoted(tensor.name),
+                     ", offsets [", tensor.begin, ", ", tensor.end, ")");
     if (tensor.begin > tensor.end) {
       return Invalid(absl::StrCat(where, ": ends before it begins"));
     }

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
+#include "common/text/quote.h"
 #include "server/data/json_fault.h"
-#include "server/data/quote.h"
 #include "simdjson.h"
 
 namespace penstock::server::data {
@@ -37,7 +37,8 @@ absl::Status ToStatus(simdjson::error_code error, absl::string_view line) {
     const absl::string_view there = line.substr(fault->at, 16);
     return absl::InvalidArgumentError(absl::StrCat(
         "not valid JSON at byte ", fault->at, ": ", fault->why,
-        there.empty() ? "" : absl::StrCat(", found ", Quote(there))));
+        there.empty() ? ""
+                      : absl::StrCat(", found ", common::text::Quoted(there))));
   }
   if (error == simdjson::NUMBER_ERROR) {
     return absl::InvalidArgumentError(
@@ -75,8 +76,8 @@ absl::Status ReadText(const element& value, absl::string_view field,
                       JsonLine& out) {
   std::string_view text;
   if (value.get(text) != simdjson::SUCCESS) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the text field ", Quote(field), " must be a string"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the text field ", common::text::Quoted(field), " must be a string"));
   }
   out.text.emplace(text);
   return absl::OkStatus();
@@ -87,7 +88,7 @@ absl::Status Note(absl::string_view key, const element& value,
                   std::optional<element>& noted) {
   if (noted.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the key ", Quote(key), " is there twice"));
+        absl::StrCat("the key ", common::text::Quoted(key), " is there twice"));
   }
   noted = value;
   return absl::OkStatus();
@@ -142,8 +143,9 @@ absl::Status JsonLineParser::Parse(absl::string_view line,
   if (error != simdjson::SUCCESS) return ToStatus(error, line);
   simdjson::dom::object object;
   if (root.get(object) != simdjson::SUCCESS) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "must be a JSON object, found ", Quote(line.substr(0, 16))));
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be a JSON object, found ",
+                     common::text::Quoted(line.substr(0, 16))));
   }
   return ReadObject(object, field, out);
 }

@@ -7,8 +7,8 @@
 #include "common/log/log.h"
 #include "common/status/error_details.h"
 #include "common/status/status_macros.h"
+#include "common/text/quote.h"
 #include "server/data/line_scanner.h"
-#include "server/data/quote.h"
 
 namespace penstock::server::data {
 namespace {
@@ -103,7 +103,7 @@ class JsonLines::Scan {
     if (!parsed_.has_tokens && !parsed_.text.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat(where, ": has neither input_ids nor the text field ",
-                       Quote(lines_.field_), " (data.field)"));
+                       common::text::Quoted(lines_.field_), " (data.field)"));
     }
     const LineKind kind =
         parsed_.has_tokens ? LineKind::kTokens : LineKind::kText;

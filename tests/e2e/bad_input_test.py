@@ -342,7 +342,7 @@ class BadInputTest(pc.PenstockCase):
       return header, data[:at] + struct.pack("<f", float("nan")) + data[at + 4:]
     self.model(change)
     self.refused(r"INVALID_SPEC: model\.from: .*model\.safetensors: tensor "
-                 r"transformer\.h\.2\.mlp\.c_fc\.weight holds nan at element 5 ")
+                 r'"transformer\.h\.2\.mlp\.c_fc\.weight" holds nan at element 5 ')
 
   def test_unused_tensor(self):
     def change(header, data):

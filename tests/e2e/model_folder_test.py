@@ -169,7 +169,7 @@ class ModelFolderTest(pc.PenstockCase):
     self.write_job_of(case, folder)
     done = self.run_job(run_dir="differs")
     self.assertEqual(done.code, 2, done)
-    self.assertRegex(done.stderr, r"model\.safetensors: tensor lm_head\.weight "
+    self.assertRegex(done.stderr, r'model\.safetensors: tensor "lm_head\.weight" '
                      r"differs from transformer\.wte\.weight")
 
   def test_a_scaled_llama_trains_on_from_what_it_wrote(self):

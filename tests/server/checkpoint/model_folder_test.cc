@@ -164,13 +164,13 @@ TEST_F(ModelFolderTest, RefusesValuesThatNoTrainingCanStartFrom) {
   EXPECT_THAT(reader.Read("transformer.wte.weight", absl::MakeSpan(values)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr(Path(kModelFile)),
-                             HasSubstr("tensor wte.weight holds nan at element "
+                             HasSubstr("tensor \"wte.weight\" holds nan at element "
                                        "3 of 6"))));
   EXPECT_THAT(
       reader.Read("transformer.h.0.ln_1.weight",
                   absl::MakeSpan(values).subspan(0, 2)),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("tensor h.0.ln_1.weight holds -inf at element 1")));
+               HasSubstr("tensor \"h.0.ln_1.weight\" holds -inf at element 1")));
 }
 
 TEST_F(ModelFolderTest, AcceptsBareNamesAndIgnoresWhatIsNoParameter) {
@@ -215,7 +215,7 @@ TEST_F(ModelFolderTest, RefusesAHeadWhereTheModelIsUntiedAndNotExpected) {
   options_.tied_head_source.clear();
   EXPECT_THAT(ModelFolderReader::Open(options_).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("lm_head.weight is not used")));
+                       HasSubstr("lm_head.weight\" is not used")));
 }
 
 TEST_F(ModelFolderTest, NamesFileAndTensorOfEveryFault) {
@@ -231,11 +231,11 @@ TEST_F(ModelFolderTest, NamesFileAndTensorOfEveryFault) {
               invalid("transformer.h.0.ln_1.weight of shape [2] is missing"));
   EXPECT_THAT(
       open({embedding_, norm_, {"extra.weight", "F32", {1}, F32Data({1})}}),
-      invalid("tensor extra.weight is not used"));
+      invalid("tensor \"extra.weight\" is not used"));
   EXPECT_THAT(
       open({embedding_,
             {"transformer.h.0.ln_1.weight", "F32", {3}, F32Data({1, 2, 3})}}),
-      invalid("h.0.ln_1.weight has shape [3], the model needs [2]"));
+      invalid("h.0.ln_1.weight\" has shape [3], the model needs [2]"));
   EXPECT_THAT(
       open({embedding_,
             {"transformer.h.0.ln_1.weight", "I32", {2}, F32Data({1, 2})}}),
@@ -284,7 +284,7 @@ TEST_F(ModelFolderTest, RefusesAnIndexThatItsShardsDoNotBearOut) {
             R"({"weight_map": {"a": "model-00001-of-00002.safetensors"}})");
   EXPECT_THAT(ModelFolderReader::Open(options_).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("tensor a is missing")));
+                       HasSubstr("tensor \"a\" is missing")));
   WriteText(kModelIndexFile,
             R"({"weight_map": {"a": "model-00002-of-00002.safetensors"}})");
   EXPECT_THAT(ModelFolderReader::Open(options_).status(),

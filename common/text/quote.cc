@@ -1,0 +1,28 @@
+#include "common/text/quote.h"
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/text/utf8.h"
+
+namespace penstock::common::text {
+
+std::string Quoted(absl::string_view bytes) {
+  std::string quoted = "\"";
+  size_t at = 0;
+  while (at < bytes.size()) {
+    const absl::string_view rest = bytes.substr(at);
+    const size_t character = Utf8SequenceBytes(rest);
+    const size_t length = std::max<size_t>(character, 1);
+    if (at + length > kMaxQuotedBytes) break;
+    const absl::string_view shown = rest.substr(0, length);
+    const bool plain = character > 1 && ControlBytes(rest) == 0;
+    absl::StrAppend(&quoted, plain ? shown : absl::CHexEscape(shown));
+    at += length;
+  }
+  absl::StrAppend(&quoted, at < bytes.size() ? "...\"" : "\"");
+  return quoted;
+}
+
+}  // namespace penstock::common::text

@@ -1,0 +1,23 @@
+// Quoting of what somebody else wrote, in messages: short and printable,
+// whatever it is.
+#ifndef PENSTOCK_COMMON_TEXT_QUOTE_H_
+#define PENSTOCK_COMMON_TEXT_QUOTE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace penstock::common::text {
+
+// At most this many bytes of it show.
+inline constexpr size_t kMaxQuotedBytes = 64;
+
+// `bytes` in double quotes, up to a whole character. UTF-8 stays as it is;
+// quotes, backslashes, control characters and what is not UTF-8 are escaped as
+// in C. "..." before the closing quote: some were left out.
+std::string Quoted(absl::string_view bytes);
+
+}  // namespace penstock::common::text
+
+#endif  // PENSTOCK_COMMON_TEXT_QUOTE_H_
