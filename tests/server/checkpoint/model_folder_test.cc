@@ -161,16 +161,18 @@ TEST_F(ModelFolderTest, RefusesValuesThatNoTrainingCanStartFrom) {
            {{"h.0." + norm.name, norm.dtype, norm.shape, norm.data}, half});
   ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
   std::vector<float> values(6);
-  EXPECT_THAT(reader.Read("transformer.wte.weight", absl::MakeSpan(values)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr(Path(kModelFile)),
-                             HasSubstr("tensor \"wte.weight\" holds nan at element "
-                                       "3 of 6"))));
+  EXPECT_THAT(
+      reader.Read("transformer.wte.weight", absl::MakeSpan(values)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr(Path(kModelFile)),
+                     HasSubstr("tensor \"wte.weight\" holds nan at element "
+                               "3 of 6"))));
   EXPECT_THAT(
       reader.Read("transformer.h.0.ln_1.weight",
                   absl::MakeSpan(values).subspan(0, 2)),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("tensor \"h.0.ln_1.weight\" holds -inf at element 1")));
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          HasSubstr("tensor \"h.0.ln_1.weight\" holds -inf at element 1")));
 }
 
 TEST_F(ModelFolderTest, AcceptsBareNamesAndIgnoresWhatIsNoParameter) {
