@@ -17,6 +17,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/listen_flags.h"
 #include "common/sync/mutex.h"
+#include "server/data_interface.h"
 #include "server/stage_daemon.h"
 
 namespace {
@@ -27,12 +28,13 @@ using penstock::common::process::kVersion;
 using penstock::server::StageDaemon;
 
 constexpr absl::Duration kStopLimit = absl::Seconds(3);
+constexpr int kRestartMe = 1;
 
 struct Flags {
   std::string coordinator = "unix:/run/penstock/coordinator.sock";
   std::string listen = "unix:/run/penstock/stage-0.sock";
   std::string insecure_listen;
-  std::string data_interface = "127.0.0.1";
+  std::string data_interface;
   std::string name;
   std::string pool = "default";
   std::string device = "cpu";
@@ -77,8 +79,9 @@ int main(int argc, char** argv) {
   app.add_option("--insecure-listen", flags.insecure_listen,
                  "Serve monitors on this HOST:PORT without TLS");
   app.add_option("--data-interface", flags.data_interface,
-                 "Numeric address of the interface that data travel on")
-      ->capture_default_str();
+                 "Numeric address of the interface that data travel on "
+                 "(default: the one that leads to the coordinator; 127.0.0.1 "
+                 "where that is on a Unix socket)");
   app.add_option("--name", flags.name, "Unique name (default HOSTNAME-DEVICE)");
   app.add_option("--pool", flags.pool, "Jobs choose stages of one pool")
       ->capture_default_str();
@@ -109,6 +112,16 @@ int main(int argc, char** argv) {
   const auto listen = rpc::ParseListen(
       {.listen = flags.listen, .insecure_listen = flags.insecure_listen});
   if (!listen.ok()) return Fail(listen.status());
+
+  if (flags.data_interface.empty()) {
+    auto found = penstock::server::InterfaceTowards(*coordinator);
+    if (!found.ok()) {
+      // The network may come up: whoever started this should do it again.
+      Fail(found.status());
+      return kRestartMe;
+    }
+    flags.data_interface = *std::move(found);
+  }
 
   penstock::v1::BuildInfo build;
   build.set_version(kVersion);

@@ -20,7 +20,7 @@ class StageDaemon {
     common::rpc::Address coordinator;
     common::rpc::Address listen;  // StageMonitorService.
     // Numeric address of the interface that data travel on.
-    std::string data_address = "127.0.0.1";
+    std::string data_address;
     std::string name;
     std::string pool = "default";
     std::string device = "cpu";

@@ -161,10 +161,16 @@ class DaemonTest(pc.PenstockCase):
     coordinator, address = self.start_coordinator("--insecure-listen", "[::]:0")
     port = re.fullmatch(r"\[::\]:([1-9]\d*)", address).group(1)
     stage = self.start("penstock-stage", "--coordinator", f"[::1]:{port}",
-                       "--name", "stage-a", "--listen", "[::1]:0",
-                       "--data-interface", "::1")
+                       "--name", "stage-a", "--listen", "[::1]:0")
+    # Data travel on the interface that leads to the coordinator,
     got = self.await_stage(f"127.0.0.1:{port}", "stage-a", "REGISTERED")
     self.assertRegex(got["data_address"], r"^\[::1\]:[1-9]\d*$")
+    # if no flag says another.
+    other = self.start_stage(f"[::1]:{port}", "stage-b", "--data-interface",
+                             "127.0.0.2")
+    there = self.await_stage(f"127.0.0.1:{port}", "stage-b", "REGISTERED")
+    self.assertRegex(there["data_address"], r"^127\.0\.0\.2:[1-9]\d*$")
+    self.terminate(other)
     for host in ("127.0.0.1", "[::1]", "localhost"):
       done = self.penstock("health", "--address", f"{host}:{port}")
       self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
@@ -359,6 +365,14 @@ class DaemonTest(pc.PenstockCase):
         done = self.finish(self.start(program, *given))
         self.assertEqual(done.code, 2, done)
         self.assertIn(wanted, done.stderr)
+
+  def test_no_way_to_the_coordinator_is_exit_1(self):
+    # As when the network is not up yet: to be started again.
+    name = "a" * 300  # No name server is asked for it.
+    done = self.finish(self.start_stage(f"{name}:7400"))
+    self.assertEqual(done.code, 1, done)
+    self.assertRegex(done.stderr, r"^penstock-stage: .*aaa:7400 cannot be "
+                     r"found: .*--data-interface\n$")
 
   def test_json_logs(self):
     coordinator, address = self.start_coordinator("--log-format", "json")
