@@ -2,6 +2,7 @@
 
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 
 namespace penstock::client {
 
@@ -25,7 +26,8 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kCancelled:
       return kCancelled;
     case absl::StatusCode::kFailedPrecondition:
-      return common::status::Reason(status) == "PROTOCOL_VERSION_UNSUPPORTED"
+      return common::status::Reason(status) ==
+                     common::status::kReasonProtocolVersionUnsupported
                  ? kVersionMismatch
                  : kConflict;
     case absl::StatusCode::kAlreadyExists:

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "server/device/cpu/factory.h"
 #include "server/device/cpu/isa.h"
@@ -61,7 +62,7 @@ absl::StatusOr<std::unique_ptr<device::Device>> CreateDevice(
         absl::FailedPreconditionError(absl::StrCat(
             "numerics ", options.numerics_id,
             " cannot be run on this machine's device '", options.kind, "'")),
-        "NUMERICS_MISMATCH");
+        common::status::kReasonNumericsMismatch);
   }
   return device;
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status/error_details.h"
 #include "common/status/file_error.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::common::file {
@@ -105,7 +106,7 @@ absl::Status File::ReadAt(int64_t offset, absl::Span<std::byte> out) const {
   if (read == out.size()) return absl::OkStatus();
   return status::WithReason(absl::DataLossError(absl::StrCat(
                                 path_, ": ends at byte ", offset + read)),
-                            "INPUT_NOT_VISIBLE");
+                            common::status::kReasonInputNotVisible);
 }
 
 absl::Status File::Write(absl::Span<const std::byte> bytes) {

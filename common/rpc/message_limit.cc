@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 
 namespace penstock::common::rpc {
 namespace {
@@ -78,7 +79,7 @@ absl::Status CheckMessageSize(const Message& message, int64_t limit) {
                        " bytes, most of them in ",
                        message.GetDescriptor()->name(), LargestField(message),
                        "; the limit of a control message is ", limit)),
-      "INTERNAL");
+      common::status::kReasonInternal);
 }
 
 }  // namespace penstock::common::rpc

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 
 namespace penstock::common::status {
 namespace {
@@ -35,8 +36,8 @@ absl::Status FileError(int error, absl::string_view what) {
   return WithReason(
       absl::Status(code, absl::StrCat(what, ": ",
                                       std::generic_category().message(error))),
-      code == absl::StatusCode::kResourceExhausted ? "DISK_FULL"
-                                                   : "INPUT_NOT_VISIBLE");
+      code == absl::StatusCode::kResourceExhausted ? kReasonDiskFull
+                                                   : kReasonInputNotVisible);
 }
 
 }  // namespace penstock::common::status

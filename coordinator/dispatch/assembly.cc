@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/dispatch/spec_messages.h"
@@ -137,7 +138,7 @@ absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew) {
           "the stages have no numerics id in common, so their results would "
           "depend on which stage has which layers: ",
           each, "; install the same release on all")),
-      "NUMERICS_MISMATCH");
+      common::status::kReasonNumericsMismatch);
 }
 
 int ThreadsOf(const spec::JobSpec& spec, const Crew& crew, int rank) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/core_state.h"
@@ -249,7 +250,7 @@ absl::Status Core::ReportStageExit(const v1::ReportStageExitRequest& request,
     return common::rpc::ToCause(
         common::status::WithReason(
             absl::Status(code, absl::StrCat(who, " ", how, when)),
-            "STAGE_LOST"),
+            common::status::kReasonStageLost),
         request.stage_name());
   };
   const StageEntry* stage = s.registry.Find(request.stage_name());

@@ -6,15 +6,13 @@
 #include "common/digest/sha256.h"
 #include "common/status/error_details.h"
 #include "common/status/key_path.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/message_size.h"
 #include "coordinator/spec/data_facts.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
-
-constexpr char kInvalidSpec[] = "INVALID_SPEC";
-constexpr char kNotVisible[] = "INPUT_NOT_VISIBLE";
 
 absl::Status FailureOf(const NewJob& job, const CheckedInputs& checked) {
   const v1::Cause& failure = checked.answer.failure();
@@ -24,8 +22,8 @@ absl::Status FailureOf(const NewJob& job, const CheckedInputs& checked) {
     reason = code == absl::StatusCode::kNotFound ||
                      code == absl::StatusCode::kPermissionDenied ||
                      code == absl::StatusCode::kUnavailable
-                 ? kNotVisible
-                 : kInvalidSpec;
+                 ? common::status::kReasonInputNotVisible
+                 : common::status::kReasonInvalidSpec;
   }
   const std::string message =
       absl::StrCat("stage ", checked.stage_name, " on host ", checked.host,
@@ -65,7 +63,7 @@ absl::Status CheckSame(const NewJob& job, const char* key,
       absl::StrCat("stage ", a.stage_name, " on host ", a.host, " sees ",
                    Seen(x), "; stage ", b.stage_name, " on host ", b.host,
                    " sees ", Seen(y), "; give every host the same files"),
-      kNotVisible);
+      common::status::kReasonInputNotVisible);
 }
 
 // Weights of two hosts that differ would be one model from two.
@@ -86,7 +84,7 @@ absl::Status CheckSameModel(const NewJob& job,
     return AtKey(job, "model.from",
                  absl::StrCat(seen(a), "; ", seen(b),
                               "; give every host the same files"),
-                 kNotVisible);
+                 common::status::kReasonInputNotVisible);
   }
   return absl::OkStatus();
 }
@@ -101,14 +99,14 @@ absl::Status CheckTrain(const NewJob& job, const v1::InputReport& train,
                      " + 1; use a shorter "
                      "data.sequence_length or more "
                      "data"),
-        kInvalidSpec);
+        common::status::kReasonInvalidSpec);
   }
   if (train.largest_id() >= spec.model.vocab) {
     return AtKey(job, spec.model.from.empty() ? "model.vocab" : "model.from",
                  absl::StrCat("the vocabulary has ", spec.model.vocab,
                               " ids, too few for the data: they have id ",
                               train.largest_id()),
-                 kInvalidSpec);
+                 common::status::kReasonInvalidSpec);
   }
   return absl::OkStatus();
 }
@@ -121,7 +119,7 @@ absl::Status ResolveEvaluation(const NewJob& job,
   if (validation.sequences() < 1) {
     return AtKey(job, "data.validation",
                  "holds not one sequence; give a larger share or more data",
-                 kInvalidSpec);
+                 common::status::kReasonInvalidSpec);
   }
   const int64_t size = spec.batch.micro_batch.value_or(1);
   const int64_t wanted =
@@ -143,7 +141,7 @@ absl::Status ResolveEvaluation(const NewJob& job,
                      bytes, " bytes, and a message has room for ",
                      RoomForStep(),
                      "; evaluate fewer batches or raise batch.micro_batch"),
-        kInvalidSpec);
+        common::status::kReasonInvalidSpec);
   }
   resolved.evaluation_micro_batches = static_cast<int>(used);
   return absl::OkStatus();
@@ -164,7 +162,7 @@ absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal) {
   const std::string reason = common::status::Reason(refusal);
   return AtKey(job, common::status::KeyPath(refusal),
                std::string(refusal.message()),
-               reason.empty() ? kInvalidSpec : reason);
+               reason.empty() ? common::status::kReasonInvalidSpec : reason);
 }
 
 absl::StatusOr<ResolvedInputs> ResolveInputs(
@@ -200,7 +198,7 @@ absl::StatusOr<ResolvedInputs> ResolveInputs(
                  absl::StrCat("has id ", validation.largest_id(),
                               "; the vocabulary has ",
                               resolved.spec.model.vocab, " ids"),
-                 kInvalidSpec);
+                 common::status::kReasonInvalidSpec);
   }
   resolved.sequences = train.sequences();
   RETURN_IF_ERROR(spec::ToStatus(

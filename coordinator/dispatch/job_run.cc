@@ -7,6 +7,7 @@
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/jobs/job_state.h"
@@ -182,7 +183,8 @@ void JobRun::Cancel(const RunContext& context) {
   if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
   log_.OpenFolder(context.actions);  // Nobody refused the job.
   const v1::Cause cause = common::rpc::ToCause(
-      common::status::WithReason(absl::CancelledError("cancelled"), "USER"),
+      common::status::WithReason(absl::CancelledError("cancelled"),
+                                 common::status::kReasonUser),
       "");
   log_.Move(Job::STATE_CANCELLING, context.now, context.actions);
   Stop({.state = Job::STATE_CANCELLED,

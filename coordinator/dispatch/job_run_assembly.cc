@@ -7,6 +7,7 @@
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/deadlines.h"
 #include "coordinator/dispatch/job_run.h"
@@ -227,7 +228,7 @@ void JobRun::KeepWaiting(const RunContext& context) {
   if (context.now.monotonic >= end) {
     log_.OpenFolder(context.actions);
     FailWith(common::status::WithReason(absl::DeadlineExceededError(text),
-                                        "NO_STAGES"),
+                                        common::status::kReasonNoStages),
              context);
     return;
   }

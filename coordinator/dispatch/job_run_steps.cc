@@ -8,6 +8,7 @@
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/command_stream.h"
@@ -191,7 +192,7 @@ bool JobRun::TellOfSkip(const StepResult& result, const RunContext& context) {
          common::rpc::ToCause(
              common::status::WithReason(
                  absl::OutOfRangeError(absl::StrCat(message, advice)),
-                 "NONFINITE"),
+                 common::status::kReasonNonfinite),
              stage),
          context);
     return false;

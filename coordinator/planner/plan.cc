@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status/error_details.h"
 #include "common/status/key_path.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "coordinator/planner/costs.h"
 #include "coordinator/planner/partitioner.h"
@@ -24,8 +25,9 @@ namespace {
 // What the schedule room says, at the key that is to blame.
 absl::Status Blame(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kResourceExhausted) {
-    return WithKeyPath(common::status::WithReason(status, "OUT_OF_MEMORY"),
-                       "pipeline.memory_limit");
+    return WithKeyPath(
+        common::status::WithReason(status, common::status::kReasonOutOfMemory),
+        "pipeline.memory_limit");
   }
   return WithKeyPath(status, "pipeline.schedule");
 }

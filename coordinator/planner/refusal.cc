@@ -2,6 +2,7 @@
 
 #include "common/status/error_details.h"
 #include "common/status/key_path.h"
+#include "common/status/reasons.h"
 
 namespace penstock::coordinator::planner {
 
@@ -15,7 +16,7 @@ absl::Status RefuseMemory(absl::string_view key_path,
                           absl::string_view message) {
   return WithKeyPath(
       common::status::WithReason(absl::ResourceExhaustedError(message),
-                                 "OUT_OF_MEMORY"),
+                                 common::status::kReasonOutOfMemory),
       key_path);
 }
 

@@ -10,6 +10,7 @@
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
 #include "coordinator/registry/stage_state.h"
@@ -58,7 +59,7 @@ v1::Cause LostCause(const StageEntry& stage, absl::string_view how) {
   return common::rpc::ToCause(
       common::status::WithReason(
           absl::UnavailableError(absl::StrCat(Describe(stage), " ", how)),
-          "STAGE_LOST"),
+          common::status::kReasonStageLost),
       stage.name());
 }
 
@@ -98,7 +99,7 @@ absl::StatusOr<Registry::Registered> Registry::Register(
             ", the coordinator ",
             RangeText(options_.lowest_protocol, options_.highest_protocol),
             "; install the same release on both")),
-        "PROTOCOL_VERSION_UNSUPPORTED");
+        common::status::kReasonProtocolVersionUnsupported);
   }
   if (StageEntry* old = FindMutable(request.stage_name()); old != nullptr) {
     const bool same = old->registration.incarnation() == request.incarnation();

@@ -10,6 +10,7 @@
 #include "common/log/log.h"
 #include "common/status/error_details.h"
 #include "common/status/file_error.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::coordinator::service {
@@ -65,7 +66,7 @@ absl::Status Confirm(const fs::path& path, const ExpectedFile& expected) {
                        " wrote ", path.string(),
                        ", and it is not here; the run directory must be one "
                        "folder that all hosts share")),
-      "INPUT_NOT_VISIBLE");
+      common::status::kReasonInputNotVisible);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 
 namespace penstock::coordinator::spec {
 namespace {
@@ -91,7 +92,7 @@ absl::Status ToStatus(absl::Span<const Violation> violations,
   if (violations.empty()) return absl::OkStatus();
   return common::status::WithReason(
       absl::InvalidArgumentError(RenderAll(violations, positions)),
-      "INVALID_SPEC");
+      common::status::kReasonInvalidSpec);
 }
 
 }  // namespace penstock::coordinator::spec

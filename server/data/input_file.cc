@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::server::data {
@@ -31,7 +32,8 @@ absl::Status NotVisible(const absl::Status& error) {
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kInvalidArgument:  // Another kind of file.
       return common::status::WithReason(
-          absl::InvalidArgumentError(error.message()), "INPUT_NOT_VISIBLE");
+          absl::InvalidArgumentError(error.message()),
+          common::status::kReasonInputNotVisible);
     default:
       return error;
   }
@@ -41,7 +43,7 @@ absl::Status FileChanged(absl::string_view path, absl::string_view how) {
   return common::status::WithReason(
       absl::DataLossError(absl::StrCat(
           path, ": ", how, "; data files must stay as they are during a job")),
-      "INPUT_NOT_VISIBLE");
+      common::status::kReasonInputNotVisible);
 }
 
 absl::StatusOr<std::unique_ptr<InputFile>> InputFile::Open(

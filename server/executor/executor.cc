@@ -8,6 +8,7 @@
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "server/device/compute_thread.h"
 #include "server/executor/edge_kind.h"
@@ -76,7 +77,7 @@ absl::Status Executor::Start() {
                                                 .epoch = options_.epoch}));
   RETURN_IF_ERROR(compute_->Synchronize(absl::InfiniteFuture()));
   transport_->OnFailure([this](const transport::Failure& failure) {
-    Fail(failure.status, "EDGE_BROKEN", failure.edge);
+    Fail(failure.status, common::status::kReasonEdgeBroken, failure.edge);
   });
   engine_ = std::thread([this] { Engine(); });
   return absl::OkStatus();
@@ -178,7 +179,7 @@ void Executor::Engine() {
     if (cause.status.ok()) {
       Fail(status, common::status::Reason(status), std::nullopt);
     } else {
-      Fail(cause.status, "EDGE_BROKEN", cause.edge);
+      Fail(cause.status, common::status::kReasonEdgeBroken, cause.edge);
     }
     return;
   }
@@ -324,7 +325,9 @@ absl::Duration Executor::CheckDeadline() {
                   waits_for.empty() ? std::string("computes")
                                     : absl::StrCat("waits for ", waits_for));
   const absl::Status failure = absl::DeadlineExceededError(message);
-  Fail(failure, waits_for.empty() ? "COMMAND_TIMEOUT" : "TRANSPORT_TIMEOUT",
+  Fail(failure,
+       waits_for.empty() ? common::status::kReasonCommandTimeout
+                         : common::status::kReasonTransportTimeout,
        head->waits_for == kNone
            ? std::nullopt
            : std::optional(assignment_.edges[head->waits_for].edge));

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "server/device/finite.h"
 
@@ -37,7 +38,7 @@ absl::Status CheckFinite(const ParameterSpec& spec, int64_t step,
           absl::StrCat("the model is lost: ", broken, " of ", values.size(),
                        " values of ", spec.name, " after step ", step,
                        " are NaN or infinite; lower the learning rate")),
-      "NONFINITE");
+      common::status::kReasonNonfinite);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "common/rpc/cause.h"
 #include "common/rpc/message_limit.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/time/proto_time.h"
 
 namespace penstock::server::service {
@@ -40,7 +41,7 @@ absl::Status Unspeakable(const absl::Status& broken, int times) {
           " with the coordinator ended for it (",
           absl::StatusCodeToString(broken.code()),
           broken.message().empty() ? "" : ": ", broken.message(), ")")),
-      "INTERNAL");
+      common::status::kReasonInternal);
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ void SessionCore::On(StopEvent, Time, Actions& actions) {
   const absl::Status cause = common::status::WithReason(
       absl::CancelledError(
           absl::StrCat("stage ", options_.stage_name, " was told to stop")),
-      "STAGE_LOST");
+      common::status::kReasonStageLost);
   if (state_ == SessionState::kConnected) {
     v1::StageMessage message;
     auto& failure = *message.mutable_failure();

@@ -8,6 +8,7 @@
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/time/proto_time.h"
 #include "server/service/output_probe.h"
 
@@ -30,7 +31,7 @@ absl::Status WithRemedy(const absl::Status& status,
                        "; use more stages, pipeline.recompute: full or a "
                        "smaller batch.micro_batch, or free memory on its "
                        "host")),
-      "OUT_OF_MEMORY");
+      common::status::kReasonOutOfMemory);
 }
 
 }  // namespace
