@@ -58,13 +58,24 @@ absl::Status CheckUnixSocketFree(const Address& address) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return ListenError(address, errno);
   const absl::Cleanup closing = [fd] { close(fd); };
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) !=
-          0 &&
-      errno == ECONNREFUSED) {
-    return absl::OkStatus();
+  const int error =
+      connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0
+          ? 0
+          : errno;
+  switch (error) {
+    case ECONNREFUSED:  // Of a server that is dead,
+    case ENOENT:        // or has just removed it.
+      return absl::OkStatus();
+    case 0:
+    case EAGAIN:  // It has more callers than it takes.
+      return absl::AlreadyExistsError(absl::StrCat(
+          "address in use: another server answers on ", address.ToString()));
+    default:
+      return absl::UnavailableError(absl::StrCat(
+          "cannot tell whether another server listens on ", address.ToString(),
+          ": ", std::generic_category().message(error),
+          "; remove the file where none does"));
   }
-  return absl::AlreadyExistsError(absl::StrCat(
-      "address in use: another server answers on ", address.ToString()));
 }
 
 absl::Status TryListen(const Address& address) {

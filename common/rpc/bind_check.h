@@ -9,8 +9,9 @@
 namespace penstock::common::rpc {
 
 // AlreadyExists where a living server answers on the Unix socket, or its path
-// is something else than a socket; OK where nobody does, and for TCP. gRPC
-// unlinks the path before it binds, also a living server's: ask first.
+// is something else than a socket; Unavailable with the kernel's word where
+// neither can be told; OK where nobody does, and for TCP. gRPC unlinks the path
+// before it binds, also a living server's: ask first.
 absl::Status CheckUnixSocketFree(const Address& address);
 
 // Binds and listens for a moment: AlreadyExists where the address is in use,

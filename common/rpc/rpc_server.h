@@ -24,9 +24,9 @@ class RpcServer {
   // Listens until destroyed. Borrows the services, and `reactors`, in which
   // every long-lived reactor of theirs is. Health says SERVING for "" and
   // "liveness", NOT_SERVING for "readiness". A Unix socket gets mode 0660.
-  // Errors: AlreadyExists when the
-  // address is in use (a Unix socket that nobody answers on is replaced),
-  // Unavailable with the cause otherwise; both name the address.
+  // Errors: AlreadyExists when the address is in use (a Unix socket that nobody
+  // answers on is replaced), Unavailable with the cause otherwise; both name
+  // the address.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const Address& address, const std::vector<grpc::Service*>& services,
       ReactorRegistry& reactors);

@@ -106,6 +106,22 @@ TEST(ListeningTest, ASocketOfADeadServerIsReplaced) {
   EXPECT_OK(server.Listen(absl::StrCat("unix:", dir.Path("a.sock"))));
 }
 
+TEST(ListeningTest, ASocketThatCannotBeAskedIsKeptAndTheReasonSaid) {
+  const tests::fakes::TempDir dir;
+  Server server;
+  sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+  std::strcpy(name.sun_path, dir.Path("a.sock").c_str());
+  const int other = socket(AF_UNIX, SOCK_DGRAM, 0);
+  ASSERT_EQ(bind(other, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  EXPECT_THAT(
+      server.Listen(absl::StrCat("unix:", dir.Path("a.sock"))),
+      StatusIs(absl::StatusCode::kUnavailable,
+               AllOf(HasSubstr("cannot tell whether another server"),
+                     HasSubstr("a.sock"), HasSubstr("wrong type for socket"))));
+  EXPECT_EQ(access(name.sun_path, F_OK), 0);
+  close(other);
+}
+
 TEST(ListeningTest, AFileThatIsNoSocketIsKept) {
   const tests::fakes::TempDir dir;
   Server server;
