@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/status/error_details.h"
-#include "common/status/reasons.h"
 
 namespace penstock::common::rpc {
 namespace {
@@ -73,13 +71,10 @@ std::string LargestField(const Message& message) {
 absl::Status CheckMessageSize(const Message& message, int64_t limit) {
   const auto bytes = static_cast<int64_t>(message.ByteSizeLong());
   if (bytes <= limit) return absl::OkStatus();
-  return status::WithReason(
-      absl::ResourceExhaustedError(
-          absl::StrCat("a ", message.GetDescriptor()->name(), " takes ", bytes,
-                       " bytes, most of them in ",
-                       message.GetDescriptor()->name(), LargestField(message),
-                       "; the limit of a control message is ", limit)),
-      common::status::kReasonInternal);
+  return absl::InternalError(absl::StrCat(
+      "a ", message.GetDescriptor()->name(), " takes ", bytes,
+      " bytes, most of them in ", message.GetDescriptor()->name(),
+      LargestField(message), "; the limit of a control message is ", limit));
 }
 
 }  // namespace penstock::common::rpc

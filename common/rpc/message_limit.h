@@ -17,9 +17,9 @@ namespace penstock::common::rpc {
 // Of both ends, in both directions (grpc_settings.h).
 inline constexpr int64_t kMaxControlMessageBytes = int64_t{64} << 20;
 
-// ResourceExhausted, reason INTERNAL, where `message` takes more than `limit`
-// bytes: names both numbers and the field that takes most, as
-// "StageMessage.end_report.digests".
+// Internal where `message` takes more than `limit` bytes, since what a job
+// would make larger is refused before it runs: names both numbers and the field
+// that takes most, as "StageMessage.end_report.digests".
 absl::Status CheckMessageSize(const google::protobuf::Message& message,
                               int64_t limit = kMaxControlMessageBytes);
 

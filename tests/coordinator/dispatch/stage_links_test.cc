@@ -81,7 +81,7 @@ TEST_F(StageLinksTest, AMessageOverTheLimitIsRefusedAndTakesNoNumber) {
   large.mutable_end()->set_shard_file(
       std::string(common::rpc::kMaxControlMessageBytes, 's'));
   EXPECT_THAT(links_.Send("a", large, actions_),
-              StatusIs(absl::StatusCode::kResourceExhausted,
+              StatusIs(absl::StatusCode::kInternal,
                        HasSubstr("CoordinatorMessage.end.shard_file")));
   Send();
   EXPECT_THAT(Sent(), ElementsAre(1));
