@@ -8,6 +8,12 @@ target_compile_features(penstock_flags INTERFACE cxx_std_20)
 target_include_directories(penstock_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # -ffp-contract=off: whether a*b+c is fused is written down in the code (as an
 # FMA intrinsic), never decided by the compiler, so bits survive a compiler.
+# -fno-strict-aliasing: device memory is raw bytes that are used again under
+# another element type (slots, scratch), and so are the bytes of files.
+# -Wno-missing-field-initializers: designated initialisers leave out what has a
+# default; g++ 12 and clang 14 warn of each.
+# -Wno-sign-compare: counts and indices are signed here, a container's size is
+# not; no size here is above 2^63, and a cast at each comparison hides more.
 target_compile_options(penstock_flags INTERFACE
   -Wall -Wextra -Werror -Wno-sign-compare -Wno-missing-field-initializers
   -ffp-contract=off -fno-strict-aliasing)
@@ -131,14 +137,25 @@ function(penstock_binary name)
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endfunction()
 
-# penstock_benchmark(NAME SRCS ... DEPS ...): Google Benchmark, never a test.
+# penstock_benchmark(NAME SRCS ... DEPS ... [SMOKE arguments]): Google Benchmark,
+# measured by hand. As a test, with the arguments of SMOKE, it runs each
+# measurement once, so that it cannot rot.
 function(penstock_benchmark name)
-  cmake_parse_arguments(arg "" "" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SRCS;DEPS;SMOKE" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE penstock_flags ${arg_DEPS}
     benchmark::benchmark)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/benchmarks)
+  if(NOT arg_SMOKE)
+    set(arg_SMOKE --benchmark_min_time=0)
+  endif()
+  add_test(NAME ${name}_smoke COMMAND ${name} ${arg_SMOKE})
+  set_tests_properties(${name}_smoke PROPERTIES LABELS "benchmark" TIMEOUT 300)
+  penstock_label_target(${name} benchmark)
 endfunction()
 
 # penstock_fuzz(NAME SRCS ... DEPS ... CORPUS dir): a libFuzzer target (clang
