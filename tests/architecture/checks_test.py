@@ -1,8 +1,9 @@
-"""The two checks find what is planted, and nothing in innocent look-alikes."""
+"""The checks find what is planted, and nothing in innocent look-alikes."""
 import pathlib
 import tempfile
 import unittest
 
+import docs_check
 import include_check
 import source_check
 
@@ -110,6 +111,55 @@ Metrics environment; std::chrono::system_clock::time_point deadline;
       self.assertFound(include_check, path, f'#include "{header}"\n', words)
     self.assertClean(include_check, "client/main.cc",
                      '#include "common/time/real_clock.h"\n')
+
+  def test_what_the_documentation_names(self):
+    tree = {
+        "README.md": "# A page\n## With, a heading\n",
+        "dev": "case x in\n  build | test)\n",
+        "CMakePresets.json": '{"version": 6, "buildPresets": [{"name": "dev"}]}',
+        "server/executor/core.h": "",
+        "server/executor/core.cc": 'Flag("--good-flag");',
+        "tests/core_test.cc": "TEST_F(CoreTest, Works) {}",
+        "tests/CMakeLists.txt": "penstock_test(core_test SRCS core_test.cc)",
+    }
+    good = """
+See `executor/core.h`, `core.{h,cc}`, `server/executor/`, [here](../README.md)
+and [there](../README.md#with-a-heading): `--good-flag`, `CoreTest.Works`.
+`build/bin`, `/tmp/x.h`, `KEY/VALUE`, `a/b`: nobody's business.
+```
+./dev test && ctest --preset dev -R core   # --no-flag of core/none.h
+cmake --build --preset dev --target core_test --good-flag
+```
+**Not built yet.** `--no-flag`
+and `server/none.h`.
+"""
+    tree["tests/words.py"] = "--preset --build --target"
+
+    def found(page):
+      with tempfile.TemporaryDirectory() as folder:
+        for path, text in (tree | {"docs/page.md": page}).items():
+          file = pathlib.Path(folder) / path
+          file.parent.mkdir(parents=True, exist_ok=True)
+          file.write_text(text)
+        return list(docs_check.violations(folder))
+
+    self.assertEqual(found(good), [])
+    for line, word in (
+        ("`executor/none.h`", "path: executor/none.h"),
+        ("`core.{h,py}`", "path: core.{h,py}"),
+        ("`server/none`", "path: server/none"),
+        ("[a](none.md)", "file: none.md"),
+        ("[a](../README.md#none)", "heading: ../README.md#none"),
+        ("`--no-flag`", "flag: --no-flag"),
+        ("`CoreTest.Fails`", "test: CoreTest.Fails"),
+        ("`cmake --preset none`", "preset: none"),
+        ("`ctest --preset dev -R none`", "target: none"),
+        ("`./dev none`", "command: ./dev none"),
+        ("```\n./dev none\n```", "command: ./dev none")):
+      says = found("\n" + line + "\n")
+      self.assertEqual(len(says), 1, (line, says))
+      self.assertTrue(says[0].startswith("docs/page.md:"), says)
+      self.assertIn("no such " + word, says[0])
 
 
 if __name__ == "__main__":
