@@ -13,7 +13,7 @@ namespace penstock::client {
 struct Environment {
   const common::time::Clock& clock;
   std::string binary_directory;   // Of this program, and its daemons.
-  std::string runtime_directory;  // $XDG_RUNTIME_DIR, or the temporary folder.
+  std::string runtime_directory;  // runtime_directory.h
   std::string working_directory;
   std::string address;                  // $PENSTOCK_ADDRESS
   bool stderr_is_terminal = false;      // One that can rewrite a line.

@@ -21,6 +21,7 @@
 #include "client/commands/command.h"
 #include "client/environment.h"
 #include "client/exit_code.h"
+#include "client/runtime_directory.h"
 #include "common/process/daemon.h"
 #include "common/process/descriptors.h"
 #include "common/process/signals.h"
@@ -40,14 +41,9 @@ penstock::client::Environment ReadEnvironment(
   penstock::client::Environment environment{.clock = clock};
   environment.binary_directory =
       fs::read_symlink("/proc/self/exe", error).parent_path().string();
-  environment.runtime_directory =
-      Variable("XDG_RUNTIME_DIR", fs::temp_directory_path(error).string());
-  // Room for /penstock-XXXXXX/coordinator.sock below the kernel's limit.
-  constexpr size_t kLongestFolder = 70;
-  if (environment.runtime_directory.size() > kLongestFolder ||
-      access(environment.runtime_directory.c_str(), W_OK) != 0) {
-    environment.runtime_directory = "/tmp";
-  }
+  environment.runtime_directory = penstock::client::RuntimeDirectory(
+      {Variable("XDG_RUNTIME_DIR", ""), fs::temp_directory_path(error).string(),
+       "/tmp"});
   environment.working_directory = fs::current_path(error).string();
   environment.address = Variable("PENSTOCK_ADDRESS", "");
   environment.cores =
