@@ -308,7 +308,9 @@ TEST_P(FailureTest, CloseAtItsDeadlineNamesWhatWasNotReceived) {
               StatusIs(absl::StatusCode::kDeadlineExceeded,
                        HasSubstr("activation 0->1")));
   a.Destroy();
-  EXPECT_FALSE(sent->Await().ok());
+  EXPECT_THAT(sent->Await(),
+              StatusIs(absl::StatusCode::kCancelled,
+                       HasSubstr("the transport was destroyed")));
 }
 
 TEST_P(FailureTest, CloseAtItsDeadlineNamesTheSilentEdge) {

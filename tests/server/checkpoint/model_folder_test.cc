@@ -19,6 +19,7 @@
 #include "server/checkpoint/model_index.h"
 #include "server/checkpoint/safetensors_file.h"
 #include "server/checkpoint/safetensors_writer.h"
+#include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
 
 namespace penstock::server::checkpoint {
@@ -52,17 +53,12 @@ std::string HalfData(const std::vector<uint16_t>& values) {
 class ModelFolderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "penstock-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     options_ = {.folder = folder_,
                 .expected = {{"transformer.wte.weight", {3, 2}},
                              {"transformer.h.0.ln_1.weight", {2}}},
                 .prefix = "transformer.",
                 .tied_head_source = "transformer.wte.weight"};
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string Path(absl::string_view name) const {
     return absl::StrCat(folder_, "/", name);
@@ -103,7 +99,8 @@ class ModelFolderTest : public ::testing::Test {
       "transformer.wte.weight", "F32", {3, 2}, F32Data({1, 2, 3, 4, 5, 6})};
   const RawTensor norm_ = {
       "transformer.h.0.ln_1.weight", "F32", {2}, F32Data({7, 8})};
-  std::string folder_;
+  const tests::fakes::TempDir dir_;
+  const std::string& folder_ = dir_.path();
   ModelFolderReader::Options options_;
 };
 

@@ -177,17 +177,29 @@ TEST(FrameStreamTest, ABudgetBoundsWhatIsTakenOfAPayload) {
   EXPECT_EQ(ends.target_in.Space(4).bytes, kFrameBytes + 4 + kFrameBytes);
 }
 
-TEST(FrameStreamTest, BytesBehindAGoodbyeAreRefused) {
-  // A slot is posted: the bytes come to lie in it, and belong to nothing.
+TEST(FrameStreamTest, AGoodbyeWhileASlotIsPostedIsRefused) {
+  // The byte behind it comes to lie in the slot, and belongs to nothing.
   Ends ends(1);
   ASSERT_OK(GiveAll(ends.source_in, TakeAll(ends.target_out)));
   const FrameBytes goodbye = EncodeFrame({.type = FrameType::kGoodbye});
   std::deque<std::byte> bytes(goodbye.begin(), goodbye.end());
   bytes.push_back(std::byte{1});
   const absl::Status status = Give(ends.target_in, bytes, kAll, kAll);
-  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("said goodbye while a message was pending")));
   EXPECT_FALSE(ends.slots[0]->done.Done());
   ends.target.FailAll(status);
+}
+
+TEST(FrameStreamTest, AFrameBehindAGoodbyeIsRefused) {
+  Ends ends(0);
+  const FrameBytes goodbye = EncodeFrame({.type = FrameType::kGoodbye});
+  std::vector<std::byte> bytes(goodbye.begin(), goodbye.end());
+  bytes.insert(bytes.end(), goodbye.begin(), goodbye.end());
+  EXPECT_THAT(GiveAll(ends.target_in, bytes),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("sent a frame after its goodbye")));
 }
 
 TEST(FrameStreamTest, AMalformedHeaderIsRefusedHoweverItComes) {

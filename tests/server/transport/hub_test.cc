@@ -84,7 +84,8 @@ TEST_F(HubTest, ACapacityBelowOneIsRefused) {
   EXPECT_THAT(
       hub_->Join(
           "c", {.epoch = 8, .edges = {{.edge = Activation(0), .capacity = 0}}}),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0")));
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("activation 0->1: capacity 0 is below 1")));
 }
 
 TEST_F(HubTest, EpochsAreApart) {
