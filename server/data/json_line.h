@@ -13,11 +13,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/device/ops.h"
 
 namespace penstock::server::data {
 
 // A label that no loss is taken of, as Hugging Face marks it.
-inline constexpr int32_t kIgnoredLabel = -100;
+using device::kIgnoredLabel;
 
 // Arrays and objects within the line's object are nested at most this deep.
 inline constexpr int kMaxJsonDepth = 64;
