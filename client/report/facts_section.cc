@@ -50,7 +50,8 @@ void Fact(absl::string_view name, const std::string& value, Look look,
                         Escape(value));
 }
 
-void JobFacts(const Keys& keys, const PipelineFacts& facts, std::string& out) {
+void JobFacts(const Keys& keys, const PipelineSummary& pipeline,
+              std::string& out) {
   Fact("Model",
        Joined({keys.With("from ", "model.from", ""), keys.Get("model.family"),
                keys.With("", "model.layers", " layers"),
@@ -67,8 +68,8 @@ void JobFacts(const Keys& keys, const PipelineFacts& facts, std::string& out) {
                keys.With("validation ", "data.validation", "")}),
        Look::kText, out);
   const std::string micro_batches =
-      facts.micro_batches > 0
-          ? absl::StrCat(Count(facts.micro_batches), " micro-batches a step")
+      pipeline.micro_batches > 0
+          ? absl::StrCat(Count(pipeline.micro_batches), " micro-batches a step")
           : "";
   Fact("Batch",
        Joined({keys.With("", "batch.global", " sequences a step"),
@@ -76,10 +77,11 @@ void JobFacts(const Keys& keys, const PipelineFacts& facts, std::string& out) {
                micro_batches}),
        Look::kText, out);
   Fact("Pipeline",
-       Joined({facts.schedule,
-               facts.ranks > 0 ? absl::StrCat(facts.ranks, " ranks") : "",
-               facts.chunks > 1 ? absl::StrCat(facts.chunks, " chunks a rank")
-                                : "",
+       Joined({pipeline.schedule,
+               pipeline.ranks > 0 ? absl::StrCat(pipeline.ranks, " ranks") : "",
+               pipeline.chunks > 1
+                   ? absl::StrCat(pipeline.chunks, " chunks a rank")
+                   : "",
                keys.With("partition ", "pipeline.partition", ""),
                keys.With("recompute ", "pipeline.recompute", "")}),
        Look::kText, out);
@@ -107,10 +109,10 @@ std::string Devices(const std::vector<std::string>& devices) {
 
 }  // namespace
 
-std::string FactsSection(const RunFiles& files, const PipelineFacts& facts) {
+std::string FactsSection(const RunFiles& files) {
   const Keys keys(files.job_yaml);
   std::string list;
-  JobFacts(keys, facts, list);
+  JobFacts(keys, files.pipeline(), list);
   if (files.summary.has_value()) {
     const RunSummary& summary = *files.summary;
     Fact("Devices", Devices(summary.devices), Look::kText, list);

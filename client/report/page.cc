@@ -8,7 +8,6 @@
 namespace penstock::client::report {
 
 std::string Page(const RunFiles& files) {
-  const PipelineFacts facts = FactsOf(files);
   const std::string name =
       files.summary.has_value() && !files.summary->name.empty()
           ? files.summary->name
@@ -22,9 +21,8 @@ std::string Page(const RunFiles& files) {
       "\n<title>",
       Escape(name), " · Penstock</title>\n<style>", StyleSheet(),
       "</style>\n</head>\n<body>\n<main>\n", HeaderSection(files),
-      StepSection(files, facts), CurvesSection(files),
-      PredictionSection(files, facts), StagesSection(files),
-      EventsSection(files), FactsSection(files, facts),
+      StepSection(files), CurvesSection(files), PredictionSection(files),
+      StagesSection(files), EventsSection(files), FactsSection(files),
       "</main>\n</body>\n</html>\n");
 }
 

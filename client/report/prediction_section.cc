@@ -28,17 +28,18 @@ std::string BubbleDifference(double predicted, double measured) {
 
 }  // namespace
 
-std::string PredictionSection(const RunFiles& files,
-                              const PipelineFacts& facts) {
+std::string PredictionSection(const RunFiles& files) {
   if (!files.summary.has_value()) return "";
   const RunSummary& summary = *files.summary;
   const Prediction& bubble = summary.bubble_rate;
   std::string rows;
-  if (facts.formula_bubble.has_value() && bubble.measured.has_value()) {
-    Row("Bubble rate, formula", Percent(*facts.formula_bubble),
+  const PipelineSummary& pipeline = summary.pipeline;
+  if (pipeline.formula_bubble.has_value() && bubble.measured.has_value()) {
+    Row("Bubble rate, formula", Percent(*pipeline.formula_bubble),
         Percent(*bubble.measured),
-        BubbleDifference(*facts.formula_bubble, *bubble.measured),
-        absl::StrCat(facts.formula, ", for stages of equal length"), rows);
+        BubbleDifference(*pipeline.formula_bubble, *bubble.measured),
+        absl::StrCat(Escape(pipeline.formula), ", for stages of equal length"),
+        rows);
   }
   if (bubble.predicted.has_value() || bubble.measured.has_value()) {
     const bool both =

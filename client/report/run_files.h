@@ -21,6 +21,10 @@ struct RunFiles {
   std::vector<StepMetrics> metrics;
   std::vector<JobEvent> events;
   std::vector<TracedStep> trace;
+
+  PipelineSummary pipeline() const {
+    return summary.has_value() ? summary->pipeline : PipelineSummary{};
+  }
 };
 
 // A whole file; nothing where there is none. Another code than NotFound where

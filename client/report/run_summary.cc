@@ -18,6 +18,20 @@ Prediction ReadPrediction(const Fields& parent, const char* key,
           .measured = fields.Number("measured")};
 }
 
+PipelineSummary ReadPipeline(const Fields& fields, absl::Status& status) {
+  PipelineSummary pipeline;
+  pipeline.schedule = fields.Text("schedule");
+  pipeline.ranks = fields.Integer("ranks").value_or(0);
+  pipeline.chunks = fields.Integer("chunks").value_or(0);
+  pipeline.micro_batches = fields.Integer("micro_batches").value_or(0);
+  if (const json* closed = fields.Object("closed_form")) {
+    const Fields inner(*closed, fields.Where("closed_form"), status);
+    pipeline.formula = inner.Text("formula");
+    pipeline.formula_bubble = inner.Number("bubble_rate");
+  }
+  return pipeline;
+}
+
 HeldChunk ReadChunk(const Fields& fields) {
   HeldChunk chunk;
   chunk.stage = fields.Integer("stage").value_or(0);
@@ -106,6 +120,10 @@ absl::StatusOr<RunSummary> ParseRunSummary(absl::string_view text,
     summary.step_seconds_p90 = inner.Number("p90");
   }
   summary.bubble_rate = ReadPrediction(fields, "bubble_rate", status);
+  if (const json* pipeline = fields.Object("pipeline")) {
+    summary.pipeline = ReadPipeline(
+        Fields(*pipeline, fields.Where("pipeline"), status), status);
+  }
   if (const json* stages = fields.Array("stages")) {
     for (size_t i = 0; i < stages->size(); ++i) {
       const Fields inner((*stages)[i], fields.Where("stages", i), status);

@@ -37,6 +37,18 @@ struct RankSummary {
   std::optional<double> busy_seconds;
 };
 
+// The shape of the pipeline that ran; empty and 0 where nothing was planned.
+struct PipelineSummary {
+  std::string schedule;       // "1f1b", "file:orders.csv"
+  int64_t ranks = 0;          // K
+  int64_t chunks = 0;         // v
+  int64_t micro_batches = 0;  // M of a step
+  // What the textbook says of the bubble rate of stages of equal length, and
+  // how: "(K−1)/(M+K−1)". Nothing where there is no closed form.
+  std::string formula;
+  std::optional<double> formula_bubble;
+};
+
 struct RunSummary {
   std::string name;
   std::string id;
@@ -53,6 +65,7 @@ struct RunSummary {
   std::optional<double> step_seconds_p50;
   std::optional<double> step_seconds_p90;
   Prediction bubble_rate;
+  PipelineSummary pipeline;
   std::optional<double> realisation;
   std::vector<RankSummary> stages;
   std::string fingerprint;

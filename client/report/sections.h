@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "client/report/pipeline_facts.h"
 #include "client/report/run_files.h"
 
 namespace penstock::client::report {
@@ -13,18 +12,17 @@ namespace penstock::client::report {
 // Name, state, the failure if there was one, and the numbers in big letters.
 std::string HeaderSection(const RunFiles& files);
 // The heatmap of a steady step, and its bubble beside what was predicted.
-std::string StepSection(const RunFiles& files, const PipelineFacts& facts);
+std::string StepSection(const RunFiles& files);
 // Loss, then speed, gradient norm, learning rate and step time.
 std::string CurvesSection(const RunFiles& files);
 // What was predicted beside what was measured.
-std::string PredictionSection(const RunFiles& files,
-                              const PipelineFacts& facts);
+std::string PredictionSection(const RunFiles& files);
 // Layers and memory of each rank.
 std::string StagesSection(const RunFiles& files);
 // Failures with the first cause first, then the rest in order.
 std::string EventsSection(const RunFiles& files);
 // Model, data, versions, digests, and job.yaml itself.
-std::string FactsSection(const RunFiles& files, const PipelineFacts& facts);
+std::string FactsSection(const RunFiles& files);
 
 }  // namespace penstock::client::report
 

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/report/heatmap.h"
 #include "client/report/sections.h"
 #include "client/report/text.h"
@@ -30,8 +31,7 @@ std::string Figure(const std::string& name, const std::string& value,
 }
 
 // The bubble of this step, of the job, of the plan and of the textbook.
-std::string Figures(const RunFiles& files, const PipelineFacts& facts,
-                    const StepMetrics* metrics) {
+std::string Figures(const RunFiles& files, const StepMetrics* metrics) {
   std::string out;
   if (metrics != nullptr && metrics->bubble_rate.has_value()) {
     out +=
@@ -46,8 +46,10 @@ std::string Figures(const RunFiles& files, const PipelineFacts& facts,
       out += Figure("plan predicted", Percent(*bubble.predicted), "");
     }
   }
-  if (facts.formula_bubble.has_value()) {
-    out += Figure(facts.formula, Percent(*facts.formula_bubble), "");
+  const PipelineSummary pipeline = files.pipeline();
+  if (pipeline.formula_bubble.has_value()) {
+    out +=
+        Figure(Escape(pipeline.formula), Percent(*pipeline.formula_bubble), "");
   }
   return out.empty()
              ? out
@@ -73,44 +75,61 @@ std::string Choice(const RunFiles& files, const TracedStep& step) {
       files.trace.size(), IsWarmUp(step) ? "" : ", warm-up left out");
 }
 
+// "1F1B · K = 4 ranks · M = 8 micro-batches · 0.10 s", as far as it is known.
+std::string Shape(const PipelineSummary& pipeline, const StepMetrics* metrics) {
+  std::vector<std::string> parts;
+  if (!pipeline.schedule.empty()) {
+    parts.push_back(absl::StrCat(
+        "<b>", Escape(absl::AsciiStrToUpper(pipeline.schedule)), "</b>"));
+  }
+  if (pipeline.ranks > 0) {
+    parts.push_back(absl::StrCat("K = ", pipeline.ranks,
+                                 pipeline.ranks == 1 ? " rank" : " ranks"));
+  }
+  if (pipeline.micro_batches > 0) {
+    parts.push_back(absl::StrCat(
+        "M = ", pipeline.micro_batches,
+        pipeline.micro_batches == 1 ? " micro-batch" : " micro-batches"));
+  }
+  if (pipeline.chunks > 1) {
+    parts.push_back(absl::StrCat("v = ", pipeline.chunks, " chunks a rank"));
+  }
+  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
+    parts.push_back(Seconds(metrics->step_seconds));
+  }
+  return absl::StrJoin(parts, " · ");
+}
+
+HeatmapOptions Options(const RunFiles& files, const TracedStep& step,
+                       const StepMetrics* metrics) {
+  HeatmapOptions options{.rows = Rows(files)};
+  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
+    double first = step.boxes.front().start;
+    for (const HeatmapBox& box : step.boxes) first = std::min(first, box.start);
+    options.step_end = first + metrics->step_seconds;
+  }
+  return options;
+}
+
 }  // namespace
 
-std::string StepSection(const RunFiles& files, const PipelineFacts& facts) {
-  if (facts.step == nullptr) {
+std::string StepSection(const RunFiles& files) {
+  const TracedStep* const step = SteadyStep(files.trace);
+  if (step == nullptr) {
     return "<section class=\"card\">\n<h2>One step, rank by rank</h2>\n"
            "<p class=\"note\">No step was timed command by command: trace.json "
            "is not there or has none.</p>\n</section>\n";
   }
-  const StepMetrics* metrics = MetricsOf(files, facts.step->step);
-  HeatmapOptions options{.rows = Rows(files)};
-  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
-    double first = facts.step->boxes.front().start;
-    for (const HeatmapBox& box : facts.step->boxes) {
-      first = std::min(first, box.start);
-    }
-    options.step_end = first + metrics->step_seconds;
-  }
+  const StepMetrics* const metrics = MetricsOf(files, step->step);
+  const PipelineSummary pipeline = files.pipeline();
   std::string out = absl::StrFormat(
       "<section class=\"card\">\n<div class=\"headline\"><div>"
       "<h2>Step %s, rank by rank</h2>\n<p class=\"sub\">",
-      Count(facts.step->step));
-  if (!facts.schedule.empty()) {
-    absl::StrAppend(&out, "<b>", Escape(absl::AsciiStrToUpper(facts.schedule)),
-                    "</b> · ");
-  }
-  absl::StrAppendFormat(
-      &out, "K = %d %s · M = %d %s", facts.ranks,
-      facts.ranks == 1 ? "rank" : "ranks", facts.micro_batches,
-      facts.micro_batches == 1 ? "micro-batch" : "micro-batches");
-  if (facts.chunks > 1) {
-    absl::StrAppendFormat(&out, " · v = %d chunks a rank", facts.chunks);
-  }
-  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
-    absl::StrAppend(&out, " · ", Seconds(metrics->step_seconds));
-  }
-  absl::StrAppend(&out, "</p></div>\n", Figures(files, facts, metrics),
-                  "</div>\n<div class=\"scroll\">",
-                  HeatmapSvg(facts.step->boxes, options), "</div>\n");
+      Count(step->step));
+  absl::StrAppend(&out, Shape(pipeline, metrics), "</p></div>\n",
+                  Figures(files, metrics), "</div>\n<div class=\"scroll\">",
+                  HeatmapSvg(step->boxes, Options(files, *step, metrics)),
+                  "</div>\n");
   absl::StrAppendFormat(
       &out,
       "<p class=\"note\">A box is one command on one micro-batch, whose number "
@@ -120,8 +139,8 @@ std::string StepSection(const RunFiles& files, const PipelineFacts& facts) {
       "be off by the way of a message. Bubble = 1 − busiest rank's busy time / "
       "step time, barrier "
       "and apply included%s.</p>\n</section>\n",
-      Choice(files, *facts.step),
-      facts.formula_bubble.has_value()
+      Choice(files, *step),
+      pipeline.formula_bubble.has_value()
           ? "; the formula takes stages of equal length and nothing between "
             "the commands"
           : "");

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/digest/sha256.h"
 #include "coordinator/jobs/job_state.h"
+#include "coordinator/schedule/named_schedules.h"
 #include "coordinator/schedule/simulator.h"
 #include "coordinator/spec/paths.h"
 #include "coordinator/spec/resolved_yaml.h"
@@ -49,6 +50,27 @@ std::optional<double> Realisation(const SummaryRequest& request) {
   const auto simulation = schedule::Simulate(request.plan->program, *costs);
   if (!simulation.ok()) return std::nullopt;
   return simulation->makespan / measured->p50;
+}
+
+// What the plan makes of the job file's pipeline.
+ordered_json PipelineEntry(const SummaryRequest& request) {
+  if (request.plan == nullptr) return nullptr;
+  const planner::Plan& plan = *request.plan;
+  const schedule::Shape shape{
+      .ranks = plan.program.ranks(),
+      .chunks = plan.program.placement.stages() / plan.program.ranks(),
+      .micro_batches = plan.program.micro_batches};
+  const std::optional<schedule::ClosedForm> closed =
+      schedule::ClosedFormOf(plan.schedule, shape);
+  return {
+      {"schedule", plan.schedule},
+      {"ranks", shape.ranks},
+      {"chunks", shape.chunks},
+      {"micro_batches", shape.micro_batches},
+      {"closed_form", closed.has_value()
+                          ? ordered_json{{"formula", closed->formula},
+                                         {"bubble_rate", closed->bubble_rate}}
+                          : ordered_json(nullptr)}};
 }
 
 ordered_json StageEntry(const SummaryRequest& request, int rank) {
@@ -151,6 +173,7 @@ std::string Summary(const SummaryRequest& request) {
                         : ordered_json(nullptr)},
       {"measured",
        counted ? OrNull(accounting->bubble_rate()) : ordered_json(nullptr)}};
+  summary["pipeline"] = PipelineEntry(request);
   summary["realisation"] = OrNull(Realisation(request));
   summary["stages"] = ordered_json::array();
   if (request.plan != nullptr) {

@@ -28,8 +28,8 @@ struct SummaryRequest {
   v1::BuildInfo build;
 };
 
-// The keys of docs/operations.md, and `cause` and `predicted` numbers
-// beside them. Pretty-printed, ends in a newline.
+// The keys of docs/operations.md, and `cause`, `pipeline` and `predicted`
+// numbers beside them. Pretty-printed, ends in a newline.
 std::string Summary(const SummaryRequest& request);
 
 // SHA-256 over all parameters in lexicographic order of their names: each as

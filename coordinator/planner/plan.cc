@@ -168,8 +168,10 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
   plan.costs = StageCosts(costs, plan.stages);
 
   schedule::Schedule order;
+  plan.schedule = request.schedule;
   if (request.given.has_value()) {
     order = *request.given;
+    plan.schedule = absl::StrCat("file:", order.name);
   } else {
     absl::StatusOr<schedule::Schedule> made = schedule::Generate(
         request.schedule, {.ranks = request.ranks,

@@ -43,6 +43,7 @@ struct PlanRequest {
 };
 
 struct Plan {
+  std::string schedule;              // As job files name it.
   std::vector<StageLayers> stages;   // By virtual stage.
   schedule::LoweredProgram program;  // Verified.
   schedule::Costs costs;             // Analytic, in operations.

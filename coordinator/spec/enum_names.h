@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "coordinator/schedule/named_schedules.h"
 #include "coordinator/spec/job_spec.h"
 
 namespace penstock::coordinator::spec {
@@ -33,20 +34,7 @@ inline constexpr EnumName<DataFormat> kDataFormatNames[] = {
 inline constexpr EnumName<DataOrder> kDataOrderNames[] = {
     {DataOrder::kShuffled, "shuffled"}, {DataOrder::kSequential, "sequential"}};
 // kFile is written `file:PATH`.
-inline constexpr EnumName<ScheduleKind> kScheduleKindNames[] = {
-    {ScheduleKind::kNaive, "naive"},
-    {ScheduleKind::kGpipe, "gpipe"},
-    {ScheduleKind::k1F1B, "1f1b"},
-    {ScheduleKind::kInterleaved, "interleaved"},
-    {ScheduleKind::kLoopedBfs, "looped-bfs"},
-    {ScheduleKind::kZbH1, "zb-h1"},
-    {ScheduleKind::kZbH2, "zb-h2"},
-    {ScheduleKind::kZb1pInterleaved, "zb1p-interleaved"},
-    {ScheduleKind::kZbV, "zb-v"},
-    {ScheduleKind::kVHalf, "v-half"},
-    {ScheduleKind::kVMin, "v-min"},
-    {ScheduleKind::kDualpipeV, "dualpipe-v"},
-    {ScheduleKind::kAuto, "auto"}};
+inline constexpr const auto& kScheduleKindNames = schedule::kNamedSchedules;
 inline constexpr EnumName<Recompute> kRecomputeNames[] = {
     {Recompute::kNone, "none"},
     {Recompute::kFull, "full"},
@@ -74,19 +62,23 @@ inline constexpr EnumName<DeviceKind> kDeviceKindNames[] = {
     {DeviceKind::kCuda, "cuda"},
     {DeviceKind::kVirtual, "virtual"}};
 
+// What a table with rows of that kind is about.
+template <typename Row>
+using EnumOf = decltype(Row::value);
+
 // The value's word in `names`, one of the tables above; "" if it has none.
-template <typename E, size_t N>
-constexpr absl::string_view NameOf(const EnumName<E> (&names)[N], E value) {
-  for (const EnumName<E>& entry : names) {
+template <typename Row, size_t N>
+constexpr absl::string_view NameOf(const Row (&names)[N], EnumOf<Row> value) {
+  for (const Row& entry : names) {
     if (entry.value == value) return entry.name;
   }
   return "";
 }
 
-template <typename E, size_t N>
-constexpr std::optional<E> ValueOf(const EnumName<E> (&names)[N],
-                                   absl::string_view name) {
-  for (const EnumName<E>& entry : names) {
+template <typename Row, size_t N>
+constexpr std::optional<EnumOf<Row>> ValueOf(const Row (&names)[N],
+                                             absl::string_view name) {
+  for (const Row& entry : names) {
     if (entry.name == name) return entry.value;
   }
   return std::nullopt;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "coordinator/schedule/named_schedules.h"
 
 namespace penstock::coordinator::spec {
 
@@ -115,22 +116,7 @@ struct BatchSpec {
   bool operator==(const BatchSpec&) const = default;
 };
 
-enum class ScheduleKind {
-  kNaive,
-  kGpipe,
-  k1F1B,
-  kInterleaved,
-  kLoopedBfs,
-  kZbH1,
-  kZbH2,
-  kZb1pInterleaved,
-  kZbV,
-  kVHalf,
-  kVMin,
-  kDualpipeV,
-  kAuto,
-  kFile,
-};
+using schedule::ScheduleKind;
 enum class Recompute { kNone, kFull, kSelective };
 enum class PipelineMode { kSync, kAsync2bw };
 

@@ -1,6 +1,12 @@
 #include "coordinator/spec/not_built_yet.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/named_schedules.h"
 #include "coordinator/spec/rules.h"
 
 namespace penstock::coordinator::spec {
@@ -10,12 +16,14 @@ struct Row {
   const char* key_path;
   bool (*asked_for)(const JobSpec&);
   const char* feature;
+  // What else there is, where another room knows it.
+  std::vector<absl::string_view> (*instead)() = nullptr;
 };
 
 bool ScheduleIsBuilt(const JobSpec& s) {
-  const ScheduleKind schedule = s.pipeline.schedule;
-  return schedule == ScheduleKind::kNaive || schedule == ScheduleKind::kGpipe ||
-         schedule == ScheduleKind::k1F1B || schedule == ScheduleKind::kFile;
+  const schedule::NamedSchedule* const row =
+      schedule::FindSchedule(s.pipeline.schedule);
+  return row == nullptr || row->built;
 }
 
 constexpr Row kNotBuiltYet[] = {
@@ -37,7 +45,7 @@ constexpr Row kNotBuiltYet[] = {
      [](const JobSpec& s) { return !s.pipeline.stages.has_value(); },
      "the search for a number of stages; give a number"},
     {"pipeline.schedule", [](const JobSpec& s) { return !ScheduleIsBuilt(s); },
-     "this schedule; there are naive, gpipe, 1f1b and file:PATH"},
+     "this schedule", schedule::GeneratorNames},
     {"pipeline.chunks",
      [](const JobSpec& s) {
        return ScheduleIsBuilt(s) && s.pipeline.chunks.value_or(1) != 1;
@@ -98,14 +106,22 @@ constexpr InertKey kWithoutEffect[] = {
     {"trackers", "accepted, no effect yet (trackers are not built yet)"},
 };
 
+std::string Message(const Row& row) {
+  std::string message = absl::StrCat("not built yet: ", row.feature);
+  if (row.instead != nullptr) {
+    absl::StrAppend(&message, "; there are ",
+                    absl::StrJoin(row.instead(), ", "), " and file:PATH");
+  }
+  return message;
+}
+
 }  // namespace
 
 void CheckBuilt(const JobSpec& spec, std::vector<Violation>& violations) {
   std::vector<Violation> found;
   for (const Row& row : kNotBuiltYet) {
     if (row.asked_for(spec) && IsSound(row.key_path, violations)) {
-      found.push_back(
-          {row.key_path, absl::StrCat("not built yet: ", row.feature)});
+      found.push_back({row.key_path, Message(row)});
     }
   }
   violations.insert(violations.end(), found.begin(), found.end());

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "common/ids/names.h"
 #include "common/text/quote.h"
+#include "coordinator/schedule/named_schedules.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/limits.h"
 #include "coordinator/spec/yaml_tree.h"
@@ -42,43 +43,15 @@ DataFormat FormatOf(absl::string_view path) {
 }
 
 // v of a schedule that leaves no choice; nullopt: any number will do.
-std::optional<int64_t> FixedChunks(ScheduleKind schedule) {
-  switch (schedule) {
-    case ScheduleKind::kNaive:
-    case ScheduleKind::kGpipe:
-    case ScheduleKind::k1F1B:
-    case ScheduleKind::kZbH1:
-    case ScheduleKind::kZbH2:
-      return 1;
-    case ScheduleKind::kZbV:
-    case ScheduleKind::kVHalf:
-    case ScheduleKind::kVMin:
-    case ScheduleKind::kDualpipeV:
-      return 2;
-    case ScheduleKind::kInterleaved:
-    case ScheduleKind::kLoopedBfs:
-    case ScheduleKind::kZb1pInterleaved:
-    case ScheduleKind::kFile:
-    case ScheduleKind::kAuto:
-      break;
-  }
-  return std::nullopt;
+std::optional<int64_t> FixedChunks(ScheduleKind kind) {
+  const schedule::NamedSchedule* const row = schedule::FindSchedule(kind);
+  return row == nullptr ? std::nullopt : row->fixed_chunks;
 }
 
 // v where the job file says auto; nullopt only for schedule: auto.
-std::optional<int64_t> DefaultChunks(ScheduleKind schedule) {
-  switch (schedule) {
-    case ScheduleKind::kInterleaved:
-    case ScheduleKind::kLoopedBfs:
-      return 2;
-    case ScheduleKind::kZb1pInterleaved:
-    case ScheduleKind::kFile:
-      return 1;
-    case ScheduleKind::kAuto:
-      return std::nullopt;
-    default:
-      return FixedChunks(schedule);
-  }
+std::optional<int64_t> DefaultChunks(ScheduleKind kind) {
+  const schedule::NamedSchedule* const row = schedule::FindSchedule(kind);
+  return row == nullptr ? 1 : row->default_chunks;
 }
 
 // One job being finished; lives for one call.

@@ -58,10 +58,11 @@ ValueType<int64_t> ByteSize();
 ValueType<absl::Duration> Time();
 
 // One of the words of an enumeration's table.
-template <typename E, size_t N>
-ValueType<E> WordOf(const EnumName<E> (&names)[N]) {
+template <typename Row, size_t N>
+ValueType<EnumOf<Row>> WordOf(const Row (&names)[N]) {
+  using E = EnumOf<Row>;
   std::vector<absl::string_view> words;
-  for (const EnumName<E>& entry : names) words.push_back(entry.name);
+  for (const Row& entry : names) words.push_back(entry.name);
   return {.expected = absl::StrCat("one of ", absl::StrJoin(words, " ")),
           .read = [&names](const YamlNode& node) -> std::optional<E> {
             if (node.kind != YamlNode::Kind::kScalar) return std::nullopt;

@@ -29,7 +29,7 @@ ALLOWED = {
     "coordinator/planner": ["common/status", "common/ids", "common/log",
                             "common/text",
                             "coordinator/schedule"],
-    "coordinator/spec": COMMON + ["penstock/"],
+    "coordinator/spec": COMMON + ["penstock/", "coordinator/schedule"],
     "coordinator/jobs": COMMON + ["penstock/"],
     "coordinator/registry": COMMON + ["penstock/"],
     "coordinator/dispatch": ["common/status", "common/log", "common/ids",

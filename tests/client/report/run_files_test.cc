@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/report/pipeline_facts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/temp_dir.h"
@@ -227,27 +226,41 @@ TEST(SteadyStepTest, TakesWarmUpWhereThereIsNothingElse) {
   EXPECT_EQ(SteadyStep(steps)->step, 1);
 }
 
-TEST(PipelineFactsTest, PutsTheFilesTogether) {
+TEST(PipelineSummaryTest, IsWhatTheSummarySays) {
   ASSERT_OK_AND_ASSIGN(const RunFiles files, ReadRunFiles(Fixture()));
-  const PipelineFacts facts = FactsOf(files);
-  EXPECT_EQ(facts.schedule, "1f1b");
-  EXPECT_EQ(facts.ranks, 4);
-  EXPECT_EQ(facts.micro_batches, 8);
-  EXPECT_EQ(facts.chunks, 1);
-  ASSERT_TRUE(facts.formula_bubble.has_value());
-  EXPECT_DOUBLE_EQ(*facts.formula_bubble, 3.0 / 11);
+  const PipelineSummary pipeline = files.pipeline();
+  EXPECT_EQ(pipeline.schedule, "1f1b");
+  EXPECT_EQ(pipeline.ranks, 4);
+  EXPECT_EQ(pipeline.micro_batches, 8);
+  EXPECT_EQ(pipeline.chunks, 1);
+  EXPECT_EQ(pipeline.formula, "(K−1)/(M+K−1)");
+  ASSERT_TRUE(pipeline.formula_bubble.has_value());
+  EXPECT_DOUBLE_EQ(*pipeline.formula_bubble, 3.0 / 11);
 }
 
-TEST(PipelineFactsTest, WithoutATraceTakesJobYaml) {
+TEST(PipelineSummaryTest, IsNotGuessedFromJobYaml) {
   RunFiles files;
   files.job_yaml =
       "batch:\n  global: 32\n  micro_batch: 2\npipeline:\n  stages: 4\n"
       "  schedule: naive\nreplicas: 2\n";
-  const PipelineFacts facts = FactsOf(files);
-  EXPECT_EQ(facts.micro_batches, 8);
-  EXPECT_EQ(facts.ranks, 4);
-  EXPECT_DOUBLE_EQ(facts.formula_bubble.value_or(0), 0.75);
-  EXPECT_FALSE(FactsOf(RunFiles{}).formula_bubble.has_value());
+  EXPECT_EQ(files.pipeline().schedule, "");
+  EXPECT_EQ(files.pipeline().micro_batches, 0);
+  EXPECT_FALSE(files.pipeline().formula_bubble.has_value());
+}
+
+TEST(PipelineSummaryTest, WithoutAClosedFormThereIsNone) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunSummary summary,
+      ParseRunSummary("{\"pipeline\": {\"schedule\": \"file:a.csv\", "
+                      "\"micro_batches\": 3, \"closed_form\": null}}",
+                      "S"));
+  EXPECT_EQ(summary.pipeline.schedule, "file:a.csv");
+  EXPECT_EQ(summary.pipeline.micro_batches, 3);
+  EXPECT_FALSE(summary.pipeline.formula_bubble.has_value());
+  EXPECT_THAT(
+      ParseRunSummary("{\"pipeline\": {\"micro_batches\": \"3\"}}", "S"),
+      StatusIs(kDataLoss, HasSubstr("pipeline: `micro_batches` is not an "
+                                    "integer")));
 }
 
 }  // namespace

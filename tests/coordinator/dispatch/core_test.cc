@@ -324,6 +324,13 @@ TEST(CoreTest, TheSummaryHasWhatInterfacesSays) {
   EXPECT_EQ(summary["fingerprint"].get<std::string>().size(), 64);
   EXPECT_EQ(summary["versions"]["numerics"], "cpu/avx2/1/0");
   EXPECT_GT(summary["bubble_rate"]["predicted"], 0);
+  const json pipeline = summary["pipeline"];
+  EXPECT_EQ(pipeline["schedule"], "1f1b");
+  EXPECT_EQ(pipeline["ranks"], 2);
+  EXPECT_EQ(pipeline["chunks"], 1);
+  EXPECT_EQ(pipeline["micro_batches"], 4);
+  EXPECT_EQ(pipeline["closed_form"]["formula"], "(K−1)/(M+K−1)");
+  EXPECT_DOUBLE_EQ(pipeline["closed_form"]["bubble_rate"], 1.0 / 5);
   EXPECT_EQ(summary["recoveries"].size(), 0);
   for (const char* key : {"name", "id", "validation_loss", "tokens_per_second",
                           "step_seconds", "realisation"}) {

@@ -4,6 +4,7 @@
 
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/named_schedules.h"
 #include "coordinator/schedule/simulator.h"
 #include "coordinator/schedule/verifier.h"
 #include "gtest/gtest.h"
@@ -87,6 +88,28 @@ TEST(Formulas, OneForwardOneBackward) {
       EXPECT_EQ(run.simulation.ranks[r].peak_in_flight, std::min(k - r, m));
     }
   });
+}
+
+TEST(Formulas, TheClosedFormIsWhatIsSimulated) {
+  for (const absl::string_view name : GeneratorNames()) {
+    ForEveryCell(name, [&](const SimulatedStep& run, int k, int m, double) {
+      const auto closed = ClosedFormOf(name, {.ranks = k, .micro_batches = m});
+      ASSERT_TRUE(closed.has_value());
+      EXPECT_NEAR(run.simulation.bubble_rate, closed->bubble_rate, kNear);
+    });
+  }
+  EXPECT_FALSE(ClosedFormOf("zb-h1", {}).has_value());
+  EXPECT_FALSE(ClosedFormOf("file:1f1b", {}).has_value());
+}
+
+TEST(Generate, KnowsExactlyTheNamesThatAreBuilt) {
+  for (const NamedSchedule& row : kNamedSchedules) {
+    SCOPED_TRACE(std::string(row.name));
+    EXPECT_EQ(Generate(row.name, {}).ok(), row.built);
+    EXPECT_EQ(FindSchedule(row.name), &row);
+    EXPECT_EQ(FindSchedule(row.value), &row);
+  }
+  EXPECT_EQ(FindSchedule(ScheduleKind::kFile), nullptr);
 }
 
 TEST(Formulas, BubbleRatesOfTheTable) {
