@@ -1,22 +1,23 @@
 #include "coordinator/planner/partitioner.h"
 
-#include <numeric>
+#include <optional>
 #include <queue>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "coordinator/planner/refusal.h"
+#include "coordinator/schedule/partition_rules.h"
 
 namespace penstock::coordinator::planner {
 namespace {
 
 absl::Status CheckStages(int64_t blocks, int stages) {
-  if (stages >= 1 && stages <= blocks + 2) return absl::OkStatus();
-  return Refuse("pipeline.stages",
-                absl::StrCat(stages, " virtual stages; a model of ", blocks,
-                             " blocks can be cut into 1 to ", blocks + 2,
-                             " (each block, the embedding and the head)"));
+  std::optional<std::string> fault =
+      stages < 1 ? absl::StrCat(stages, " virtual stages, must be at least 1")
+                 : schedule::StagesFault(stages, blocks);
+  return fault.has_value() ? Refuse("pipeline.stages", *fault)
+                           : absl::OkStatus();
 }
 
 }  // namespace
@@ -63,33 +64,14 @@ absl::Status CheckPartition(absl::Span<const int64_t> partition, int64_t blocks,
   if (absl::Status status = CheckStages(blocks, stages); !status.ok()) {
     return status;
   }
-  if (static_cast<int>(partition.size()) != stages) {
-    return Refuse("pipeline.partition",
-                  absl::StrCat("has ", partition.size(), " entries for ",
-                               stages, " virtual stages"));
-  }
-  for (int stage = 0; stage < stages; ++stage) {
-    const bool inside = stage > 0 && stage + 1 < stages;
-    if (partition[stage] < 0 || (inside && partition[stage] == 0)) {
-      return Refuse(absl::StrCat("pipeline.partition[", stage, "]"),
-                    absl::StrCat(partition[stage],
-                                 " blocks; only the first and the last "
-                                 "virtual stage may have 0"));
-    }
-    if (partition[stage] > blocks) {  // And no overflow of the sum below.
-      return Refuse(
-          absl::StrCat("pipeline.partition[", stage, "]"),
-          absl::StrCat(partition[stage], " blocks; the model has ", blocks));
-    }
-  }
-  const int64_t sum =
-      std::accumulate(partition.begin(), partition.end(), int64_t{0});
-  if (sum != blocks) {
-    return Refuse("pipeline.partition",
-                  absl::StrCat("[", absl::StrJoin(partition, ", "), "] holds ",
-                               sum, " blocks; the model has ", blocks));
-  }
-  return absl::OkStatus();
+  const std::vector<schedule::PartitionFault> faults =
+      schedule::PartitionFaults(partition, stages, blocks);
+  if (faults.empty()) return absl::OkStatus();
+  const schedule::PartitionFault& first = faults.front();
+  return Refuse(first.item.has_value()
+                    ? absl::StrCat("pipeline.partition[", *first.item, "]")
+                    : "pipeline.partition",
+                first.message);
 }
 
 std::vector<StageLayers> LayersOfStages(absl::Span<const int64_t> partition) {

@@ -31,14 +31,14 @@ absl::Status CheckCosts(const Costs& costs, int stages) {
       if (!IsTime(costs.stages[s].of(op))) {
         return absl::InvalidArgumentError(
             absl::StrCat("costs: a time of stage ", s, " is ",
-                         costs.stages[s].of(op), ", at least 0"));
+                         costs.stages[s].of(op), ", must be at least 0"));
       }
     }
   }
   if (!IsTime(costs.latency) || !IsTime(costs.seconds_per_byte) ||
       !IsTime(costs.tied_add)) {
     return absl::InvalidArgumentError(
-        "costs: latency, time per byte and tied add are at least 0");
+        "costs: latency, time per byte and tied add must be at least 0");
   }
   if (!AreSizes(costs.bytes)) {
     return absl::InvalidArgumentError(

@@ -19,7 +19,7 @@ absl::Status CheckOptions(const Schedule& schedule,
                           const LoweringOptions& options) {
   if (options.send_buffers < 0 || options.uniform_slots.value_or(0) < 0) {
     return absl::InvalidArgumentError(
-        "lowering: send buffers and slots are at least 0");
+        "lowering: send buffers and slots must be at least 0");
   }
   if (!options.costs.stages.empty()) {
     RETURN_IF_ERROR(CheckCosts(options.costs, schedule.stages()));

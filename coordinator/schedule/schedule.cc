@@ -15,8 +15,9 @@ absl::Status CheckShape(absl::string_view name, const Shape& shape) {
                   {"micro-batches", shape.micro_batches, kMaxCells}};
   for (const auto& [what, value, most] : positive) {
     if (value < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          name, ": the number of ", what, " is ", value, ", at least 1"));
+      return absl::InvalidArgumentError(absl::StrCat(name, ": the number of ",
+                                                     what, " is ", value,
+                                                     ", must be at least 1"));
     }
     if (value > most) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -32,10 +32,7 @@ void ApplyTokenLines(int64_t tokens, JobSpec& spec,
                       "; leave the key out or give ", length)});
   }
   if (spec.model.vocab == 0) {
-    violations.push_back(
-        {"model.vocab",
-         "is required where data are token ids and there is no model.from; "
-         "give the tokenizer's size"});
+    violations.push_back({"model.vocab", kVocabIsRequired});
   }
 }
 

@@ -39,6 +39,11 @@ inline int64_t DefaultSequenceLength(const ModelSpec& model) {
                             : std::min(model.context, kMaxDefaultSequence);
 }
 
+// Of model.vocab.
+inline constexpr char kVocabIsRequired[] =
+    "is required where data are token ids and there is no model.from; give "
+    "the tokenizer's size";
+
 inline std::string ByteVocabMessage(int64_t vocab) {
   return absl::StrCat("the vocabulary has ", vocab,
                       " ids, too few for the data: the byte tokenizer has ",

@@ -1,6 +1,8 @@
 #include "coordinator/spec/rules.h"
 
-#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -9,6 +11,7 @@
 #include "common/ids/names.h"
 #include "common/text/quote.h"
 #include "coordinator/schedule/named_schedules.h"
+#include "coordinator/schedule/partition_rules.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/limits.h"
 #include "coordinator/spec/yaml_tree.h"
@@ -140,13 +143,12 @@ class JobRules {
     }
     const int64_t virtual_stages = *pipeline.stages * *pipeline.chunks;
     const int64_t layers = spec_.model.layers;
-    if (virtual_stages > layers + 2) {
-      Refuse(
-          "pipeline.stages",
-          absl::StrCat(*pipeline.stages, " stages * ", *pipeline.chunks,
-                       *pipeline.chunks == 1 ? " chunk" : " chunks", " = ",
-                       virtual_stages, " virtual stages, but ", layers,
-                       " blocks + embedding + head fill at most ", layers + 2));
+    if (const std::optional<std::string> fault =
+            schedule::StagesFault(virtual_stages, layers)) {
+      Refuse("pipeline.stages",
+             absl::StrCat(*pipeline.stages, " stages * ", *pipeline.chunks,
+                          *pipeline.chunks == 1 ? " chunk" : " chunks", " = ",
+                          *fault));
     } else if (pipeline.partition.has_value() && Sound("pipeline.partition")) {
       Partition(*pipeline.partition, virtual_stages);
     }
@@ -205,9 +207,7 @@ class JobRules {
     const bool ids = spec_.data.format != DataFormat::kText &&
                      spec_.data.format != DataFormat::kJsonl;
     if (ids && model.vocab == 0 && model.from.empty()) {
-      Refuse("model.vocab",
-             "is required where data are token ids and there is no "
-             "model.from; give the tokenizer's size");
+      Refuse("model.vocab", kVocabIsRequired);
     }
   }
 
@@ -237,26 +237,12 @@ class JobRules {
   }
 
   void Partition(const std::vector<int64_t>& blocks, int64_t virtual_stages) {
-    if (static_cast<int64_t>(blocks.size()) != virtual_stages) {
-      Refuse("pipeline.partition",
-             absl::StrCat("has ", blocks.size(),
-                          " entries, must have one for "
-                          "each of the ",
-                          virtual_stages, " virtual stages"));
-      return;
-    }
-    for (size_t i = 1; i + 1 < blocks.size(); ++i) {
-      if (blocks[i] == 0) {
-        Refuse(ItemPath("pipeline.partition", i),
-               "only the first and the last virtual stage may have 0 blocks");
-      }
-    }
-    const int64_t sum =
-        std::accumulate(blocks.begin(), blocks.end(), int64_t{0});
-    if (sum != spec_.model.layers) {
-      Refuse("pipeline.partition",
-             absl::StrCat("its blocks sum to ", sum, ", must be the model's ",
-                          spec_.model.layers));
+    for (schedule::PartitionFault& fault : schedule::PartitionFaults(
+             blocks, virtual_stages, spec_.model.layers)) {
+      Refuse(fault.item.has_value()
+                 ? ItemPath("pipeline.partition", *fault.item)
+                 : "pipeline.partition",
+             std::move(fault.message));
     }
   }
 

@@ -29,7 +29,7 @@ TEST(CoreRefusalTest, WhatThePlannerFindsIsRefusedAtItsPlace) {
   EXPECT_THAT(refused,
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("tiny.yaml:9:11: pipeline.stages"),
-                             HasSubstr("1 to 6"))));
+                             HasSubstr("fill at most 6"))));
   EXPECT_EQ(common::status::Reason(refused), "INVALID_SPEC");
   ASSERT_OK_AND_ASSIGN(const auto all, cluster.core->ListJobs("", 10));
   EXPECT_TRUE(all.empty());
