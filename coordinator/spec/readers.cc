@@ -64,9 +64,7 @@ void ReadSchedule(const YamlNode& node, const Place& place) {
       return "write file:PATH, such as file:orders.csv";
     };
   }
-  To(
-      std::move(type),
-      [](Draft & d) -> auto& { return d.spec.pipeline.schedule; })(node, place);
+  To(std::move(type), &PipelineSpec::schedule)(node, place);
 }
 
 void ReadPartition(const YamlNode& node, const Place& place) {

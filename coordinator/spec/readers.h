@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "coordinator/spec/draft_sections.h"
 #include "coordinator/spec/schema.h"
 #include "coordinator/spec/value_types.h"
 #include "coordinator/spec/violation.h"
@@ -31,29 +32,30 @@ struct Place {
 
 using Reader = std::function<void(const YamlNode&, const Place&)>;
 
-// A value of `type` goes to field(draft), a T or a std::optional<T>.
-template <typename T, typename Field>
-Reader To(ValueType<T> type, Field field) {
+// A value of `type` goes to the draft's `field` (draft_sections.h), a T or a
+// std::optional<T>.
+template <typename T, typename Section, typename Field>
+Reader To(ValueType<T> type, Field Section::*field) {
   return [type = std::move(type), field](const YamlNode& node,
                                          const Place& place) {
     std::optional<T> value = type.read(node);
     if (value.has_value()) {
-      field(place.draft) = *std::move(value);
+      SectionIn<Section>(place.draft).*field = *std::move(value);
     } else {
       place.Refuse(WrongValue(type, node));
     }
   };
 }
 
-// The same, or `word`, which leaves field(draft) empty.
-template <typename T, typename Field>
-Reader ToOr(absl::string_view word, ValueType<T> type, Field field) {
+// The same, or `word`, which leaves the field empty.
+template <typename T, typename Section, typename Field>
+Reader ToOr(absl::string_view word, ValueType<T> type, Field Section::*field) {
   absl::StrAppend(&type.expected, ", or ", word);
   Reader inner = To(std::move(type), field);
   return [word, field, inner = std::move(inner)](const YamlNode& node,
                                                  const Place& place) {
     if (IsWord(node, word)) {
-      field(place.draft) = std::nullopt;
+      SectionIn<Section>(place.draft).*field = std::nullopt;
     } else {
       inner(node, place);
     }
