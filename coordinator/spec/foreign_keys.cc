@@ -116,7 +116,6 @@ constexpr ForeignKey kForeignKeys[] = {
     {"rms_norm_eps", kHfConfig, "write model.norm_eps"},
     {"rope_parameters", kHfConfig,
      "write model.rope_theta and model.rope_scaling"},
-    {"type", kHfConfig, "write model.rope_scaling.rope_type"},
     {"rotary_base", kMega, "write model.rope_theta"},
     {"hidden_dropout", kMega, "write model.dropout"},
     {"attention_dropout", kHfConfig, "write model.dropout"},

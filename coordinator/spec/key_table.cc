@@ -32,6 +32,8 @@ std::vector<KeyRow> ModelRows() {
       {"model.rope_scaling", ReadNone},
       {"model.rope_scaling.rope_type",
        To(WordOf(kRopeScalingKindNames), &RopeScaling::kind)},
+      {"model.rope_scaling.type",
+       To(WordOf(kRopeScalingKindNames), &Draft::rope_type)},
       {"model.rope_scaling.factor",
        To(Number("a number of at least 1", [](double x) { return x >= 1; }),
           &Draft::rope_factor)},

@@ -132,6 +132,14 @@ class ModelRules {
   // Which keys of rope_scaling its rope_type takes: all of them or none.
   void ResolveRopeScaling() {
     RopeScaling& scaling = model_.rope_scaling;
+    if (draft_.rope_type.has_value()) {
+      if (draft_.Given("model.rope_scaling.rope_type")) {
+        Refuse("model.rope_scaling.type",
+               "rope_type is given too; keep one of the two");
+        return;
+      }
+      scaling.kind = *draft_.rope_type;
+    }
     const bool scales = scaling.kind != RopeScalingKind::kNone;
     const bool llama3 = scaling.kind == RopeScalingKind::kLlama3;
     Take("factor", scales, draft_.rope_factor, scaling.factor);
@@ -180,12 +188,11 @@ void FinishModel(const ConfigReader& read_config, Draft& draft,
   }
   rules.FromFolder(read_config);
   if (IsSound("model.from", violations) &&
-      !draft.spec.data.sequence_length.has_value() &&
-      draft.spec.model.context > kMaxDefaultSequence) {
-    notes.push_back(
-        absl::StrCat("data.sequence_length is ", kMaxDefaultSequence,
-                     " unless the data decide (the model's longest is ",
-                     draft.spec.model.context, ")"));
+      !draft.spec.data.sequence_length.has_value()) {
+    notes.push_back(absl::StrCat(
+        "data.sequence_length is ", DefaultSequenceLength(draft.spec.model),
+        " unless the data decide (the model's longest is ",
+        draft.spec.model.context, ")"));
   }
 }
 

@@ -30,6 +30,7 @@ struct Draft {
   std::optional<DataFormat> format;  // nullopt: auto
   std::optional<int64_t> chunks;     // nullopt: auto
   // Of model.rope_scaling; nullopt: not given.
+  std::optional<RopeScalingKind> rope_type;  // By its older word, `type`.
   std::optional<double> rope_factor;
   std::optional<double> rope_low;
   std::optional<double> rope_high;

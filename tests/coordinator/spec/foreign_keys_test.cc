@@ -94,8 +94,7 @@ TEST(ForeignKeysTest, NoHintNamesAKeyThatDoesNotExist) {
                           "save",
                           "resume_from_checkpoint",
                           "report_to",
-                          "tensorboard_dir",
-                          "type"}) {
+                          "tensorboard_dir"}) {
     const std::string hint = Hint("nowhere", key);
     const size_t at = hint.find("write ");
     ASSERT_NE(at, std::string::npos) << key << ": " << hint;

@@ -218,6 +218,48 @@ TEST(JobParserTest, ModelFromTakesEverythingButDropoutFromConfigJson) {
   EXPECT_TRUE(again.spec == job.spec);
 }
 
+TEST(JobParserTest, TheDefaultSequenceOfAFolderIsAlwaysNoted) {
+  const std::string small = absl::StrReplaceAll(kConfig, {{"4096", "64"}});
+  const ParsedJob job = ParseFrom(kFrom, small);
+  ASSERT_THAT(job.status(), IsOk());
+  EXPECT_EQ(job.spec.data.sequence_length, 64);
+  EXPECT_THAT(job.notes, Contains("data.sequence_length is 64 unless the data "
+                                  "decide (the model's longest is 64)"));
+  const std::string given =
+      absl::StrReplaceAll(kFrom, {{"{train", "{sequence_length: 32, train"}});
+  for (const std::string& note : ParseFrom(given, small).notes) {
+    EXPECT_THAT(note, Not(HasSubstr("sequence_length")));
+  }
+}
+
+TEST(JobParserTest, RopeScalingIsWrittenAsInConfigJsonOldAndNew) {
+  const auto scaled = [](absl::string_view scaling) {
+    return ParseJob(absl::StrReplaceAll(
+                        kJob, {{"family: gpt2", absl::StrCat("family: llama\n  "
+                                                             "rope_scaling: ",
+                                                             scaling)}}),
+                    "job.yaml", ParseOptions{});
+  };
+  const ParsedJob old_form = scaled("{type: linear, factor: 2}");
+  ASSERT_THAT(old_form.status(), IsOk());
+  EXPECT_EQ(old_form.spec.model.rope_scaling.kind, RopeScalingKind::kLinear);
+  EXPECT_TRUE(old_form.spec == scaled("{rope_type: linear, factor: 2}").spec);
+  EXPECT_THAT(ToResolvedYaml(old_form.spec),
+              HasSubstr("rope_scaling: {rope_type: linear, factor: 2}"));
+  const ParsedJob both = scaled("{type: linear, rope_type: linear, factor: 2}");
+  EXPECT_THAT(RenderAll(both.violations, both.positions),
+              HasSubstr("model.rope_scaling.type: rope_type is given too; "
+                        "keep one of the two"));
+  const ParsedJob unknown = scaled("{type: dynamic, factor: 2}");
+  EXPECT_THAT(RenderAll(unknown.violations, unknown.positions),
+              HasSubstr("model.rope_scaling.type: expected one of default "
+                        "linear llama3, got \"dynamic\""));
+  const ParsedJob alone = scaled("{type: linear}");
+  EXPECT_THAT(RenderAll(alone.violations, alone.positions),
+              HasSubstr("model.rope_scaling.factor: is required by rope_type: "
+                        "linear"));
+}
+
 TEST(JobParserTest, OtherModelKeysBesideFromAreRefused) {
   const ParsedJob job = ParseFrom(
       absl::StrReplaceAll(kFrom, {{"model\n", "model\n  layers: 2\n"}}),
