@@ -67,22 +67,35 @@ TEST(JobFilesTest, EachBadFileGivesExactlyItsErrors) {
   }
 }
 
+void ExpectResolves(const std::filesystem::path& path,
+                    const std::filesystem::path& golden) {
+  SCOPED_TRACE(path);
+  const ParsedJob job =
+      ParseJob(Read(path), path.filename().string(), ParseOptions{});
+  ASSERT_THAT(job.status(), IsOk());
+  const std::string resolved = ToResolvedYaml(job.spec);
+  ExpectGolden(golden, resolved);
+  const ParsedJob again = ParseJob(resolved, "job.yaml", ParseOptions{});
+  ASSERT_THAT(again.status(), IsOk());
+  EXPECT_TRUE(again.spec == job.spec);
+  EXPECT_EQ(ToResolvedYaml(again.spec), resolved);
+}
+
 TEST(JobFilesTest, EachGoodFileIsResolvedAndReadsBackEqual) {
   const auto files = JobFiles("good");
   ASSERT_GE(files.size(), 4u);
   for (const auto& path : files) {
-    SCOPED_TRACE(path);
-    const ParsedJob job =
-        ParseJob(Read(path), path.filename().string(), ParseOptions{});
-    ASSERT_THAT(job.status(), IsOk());
-    const std::string resolved = ToResolvedYaml(job.spec);
-    ExpectGolden(std::filesystem::path(path).replace_extension(".resolved"),
-                 resolved);
-    const ParsedJob again = ParseJob(resolved, "job.yaml", ParseOptions{});
-    ASSERT_THAT(again.status(), IsOk());
-    EXPECT_TRUE(again.spec == job.spec);
-    EXPECT_EQ(ToResolvedYaml(again.spec), resolved);
+    ExpectResolves(path,
+                   std::filesystem::path(path).replace_extension(".resolved"));
   }
+}
+
+// The job of `./dev demo`.
+TEST(JobFilesTest, TheExampleIsResolvedAndReadsBackEqual) {
+  const std::filesystem::path root =
+      Folder("").parent_path().parent_path().parent_path().parent_path();
+  ExpectResolves(root / "examples" / "shakespeare" / "job.yaml",
+                 Folder("good") / "examples_shakespeare.resolved");
 }
 
 }  // namespace
