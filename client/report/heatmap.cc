@@ -12,6 +12,7 @@
 #include "client/report/heatmap_layout.h"
 #include "client/report/op_colors.h"
 #include "client/report/text.h"
+#include "common/text/utf8.h"
 
 namespace penstock::client::report {
 namespace {
@@ -165,7 +166,9 @@ void Drawing::DrawLegend(std::string& out) const {
     absl::StrAppendFormat(&out,
                           "<text class=\"soft\" x=\"%s\" y=\"%s\">%s</text>\n",
                           Coordinate(x), Coordinate(y + 10), text);
-    x += kSoftCharacter * static_cast<double>(text.size()) + kLegendGap;
+    x += kSoftCharacter *
+             static_cast<double>(common::text::CharacterCount(text)) +
+         kLegendGap;
   };
   const auto swatch = [&](absl::string_view look, double width) {
     absl::StrAppendFormat(

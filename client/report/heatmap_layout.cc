@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "client/report/op_colors.h"
+#include "common/text/utf8.h"
 
 namespace penstock::client::report {
 namespace {
@@ -74,7 +75,8 @@ void MeasurePlaces(const HeatmapOptions& options, HeatmapLayout& layout) {
   for (const HeatmapRow& row : options.rows) {
     if (row.detail.empty()) continue;
     layout.details = true;
-    const auto size = static_cast<double>(row.detail.size());
+    const auto size =
+        static_cast<double>(common::text::CharacterCount(row.detail));
     // Beside the label, or below it.
     const double from = layout.row < kLeastRowOfTwoLines ? kBesideLabel : 0;
     layout.left = std::clamp(from + kSoftCharacter * size + kDetailMargin,

@@ -5,8 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "common/text/utf8.h"
 
 namespace penstock::client::report {
+
+using common::text::ContinuesCharacter;
+
 namespace {
 
 constexpr absl::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -124,13 +128,9 @@ std::string Truncated(absl::string_view text, int characters) {
   std::string out;
   int count = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    // A character starts at each byte that is no continuation byte.
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
+    if (!ContinuesCharacter(text[i])) {
       if (++count > characters) {
-        while (!out.empty() &&
-               (static_cast<unsigned char>(out.back()) & 0xC0) == 0x80) {
-          out.pop_back();
-        }
+        while (!out.empty() && ContinuesCharacter(out.back())) out.pop_back();
         if (!out.empty()) out.pop_back();
         return absl::StrCat(out, "…");
       }

@@ -1,5 +1,6 @@
 #include "common/text/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,12 @@ size_t Utf8SequenceBytes(absl::string_view bytes) {
     return form.length;
   }
   return 0;
+}
+
+size_t CharacterCount(absl::string_view utf8) {
+  return static_cast<size_t>(
+      std::count_if(utf8.begin(), utf8.end(),
+                    [](char byte) { return !ContinuesCharacter(byte); }));
 }
 
 bool IsUtf8(absl::string_view bytes) {

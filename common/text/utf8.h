@@ -16,6 +16,15 @@ size_t Utf8SequenceBytes(absl::string_view bytes);
 
 bool IsUtf8(absl::string_view bytes);
 
+// Whether a byte of UTF-8 goes on with a character that began before it.
+constexpr bool ContinuesCharacter(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+// Characters of UTF-8 text, for what is laid out by them: code points, each
+// taken to be one column wide.
+size_t CharacterCount(absl::string_view utf8);
+
 // `bytes`, with "\xff" in place of each that is not UTF-8: for names that come
 // from elsewhere. A message with others cannot be parsed by its receiver.
 std::string Utf8OrEscaped(absl::string_view bytes);

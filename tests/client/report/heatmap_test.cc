@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/report/markup.h"
@@ -84,6 +85,14 @@ TEST(HeatmapTest, MarksWhatLiesBetweenTheLastCommandAndTheStepsEnd) {
 TEST(HeatmapTest, AStepEndBeforeTheLastCommandIsIgnored) {
   EXPECT_EQ(HeatmapSvg(SmallStep(), {.step_end = .05}),
             HeatmapSvg(SmallStep(), {}));
+}
+
+TEST(HeatmapTest, TextIsMeasuredInCharacters) {
+  const auto with = [](const std::string& detail) {
+    return HeatmapSvg(SmallStep(), {.rows = {{"rank 0", detail}}});
+  };
+  EXPECT_EQ(absl::StrReplaceAll(with("embedding, blocks 10–11"), {{"–", "-"}}),
+            with("embedding, blocks 10-11"));
 }
 
 TEST(HeatmapTest, LaterChunksOfARankAreUnderlined) {

@@ -24,6 +24,12 @@ TEST(Utf8Test, WhatIsNoUtf8IsEscapedAndTheRestStays) {
   EXPECT_TRUE(IsUtf8(Utf8OrEscaped("\xed\xa0\x80")));
 }
 
+TEST(Utf8Test, CharactersAreCountedNotBytes) {
+  EXPECT_EQ(CharacterCount(""), 0u);
+  EXPECT_EQ(CharacterCount("plain"), 5u);
+  EXPECT_EQ(CharacterCount("h\u00e4\u20ac\U0001F600"), 4u);
+}
+
 TEST(Utf8Test, ControlCharactersAreNoTextButLineEndsAndTabsAre) {
   EXPECT_EQ(FindNotText("a\tb\r\nc\u00a0"), absl::string_view::npos);
   EXPECT_EQ(FindNotText("ab\x1b[m"), 2u);
