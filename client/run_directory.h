@@ -12,7 +12,8 @@
 
 namespace penstock::client {
 
-// What was there before, so that a refused job leaves no trace.
+// Knows what was there before, so that a refused job leaves no trace.
+// Thread-compatible.
 class RunDirectory {
  public:
   // `path` must be absent or an empty folder. Makes it, with logs/ in it.

@@ -14,8 +14,8 @@ namespace penstock::common::log {
 namespace {
 
 // The process-wide log settings: written once by main before threads start,
-// read afterwards. The only global in the project; a log line must be possible
-// anywhere, also where nothing is passed in.
+// read afterwards. The only mutable global in the project; a log line must be
+// possible anywhere, also where nothing is passed in.
 Options& GlobalOptions() {
   static Options* const options = new Options;
   return *options;

@@ -10,8 +10,8 @@
 
 namespace penstock::common::rpc {
 
-// A reactor that can be told to end. Implementations finish their RPC once,
-// under their own lock, and return at once.
+// A reactor that can be told to end. Implementations are thread-safe: they
+// finish their RPC once, under their own lock, and return at once.
 class ClosableReactor {
  public:
   virtual ~ClosableReactor() = default;

@@ -10,6 +10,7 @@ namespace penstock::common::rpc {
 
 // A server reactor that ends its call with `status` (not OK) as soon as gRPC
 // has bound it; a service method returns a new one. Deletes itself.
+// Confined to gRPC's reactions, which come one after the other.
 template <typename Reactor>
 class RefusedStream final : public Reactor {
  public:

@@ -19,6 +19,7 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 
 namespace penstock::common::sync {
 
+// Thread-safe.
 class HappensBefore {
  public:
 #if PENSTOCK_TSAN
@@ -40,7 +41,7 @@ class HappensBefore {
 // While one lives, TSan does not look at what this thread does. Only around one
 // call of a library that does its own locking out of TSan's sight: gRPC's
 // Finish() moves a string under a lock of its own, and the thread that binds
-// the reactor reads it there.
+// the reactor reads it there. Confined to the thread that makes it.
 class HiddenLocking {
  public:
 #if PENSTOCK_TSAN

@@ -1,4 +1,5 @@
-// The machine's clock; the only code that reads it.
+// The machine's clock. What else may ask the machine for the time, and why, is
+// listed in tests/architecture/source_check.py.
 #ifndef PENSTOCK_COMMON_TIME_REAL_CLOCK_H_
 #define PENSTOCK_COMMON_TIME_REAL_CLOCK_H_
 

@@ -19,7 +19,7 @@
 
 namespace penstock::coordinator::service {
 
-// Where the core's actions go. Called on the loop's thread; must not block.
+// Where the core's actions go. Confined to the loop's thread; must not block.
 class ActionSink {
  public:
   virtual ~ActionSink() = default;

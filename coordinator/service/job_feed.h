@@ -19,8 +19,8 @@
 
 namespace penstock::coordinator::service {
 
-// Someone who watches one job. Called with the feed's lock held: must not
-// block, and must not call the feed.
+// Someone who watches one job. Confined to the feed's lock: it is held in every
+// call, which must not block and must not call the feed.
 class JobWatcher {
  public:
   virtual ~JobWatcher() = default;

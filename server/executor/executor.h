@@ -1,13 +1,22 @@
 // Runs one rank's part of one epoch: takes commands from a queue, executes them
 // in order on the device, reports.
 //
-//        Enqueue(TRAIN n)            gradients final      Enqueue(release n)
-//   [1] IDLE ----------> [2] RUNNING -----------> [3] AT BARRIER --> [4]
-//   APPLYING
-//     ^ ^                                StepReport(n)                    |
-//     | +---- EvalReport, EndReport -- [2] EVALUATE, END                  |
-//     +------------------------------------------------------ ApplyAck(n)-+
-//   any -- failure, deadline, Abort() --> [5] STOPPED
+//   [1] IDLE --> [2] RUNNING --> [3] AT BARRIER --> [4] APPLYING    any
+//     ^ ^             |                                  |           |
+//     | +-------------+                                  |           v
+//     +--------------------------------------------------+     [5] STOPPED
+//
+//   from  on                                   to  tells
+//   1     Enqueue(TRAIN n, EVALUATE n or END)  2
+//   2     the gradients of TRAIN n are final   3   StepReport(n)
+//   2     EVALUATE n is done                   1   EvalReport(n) of the head
+//   2     END is done, at the neighbours too   1   EndReport
+//   3     Enqueue(ReleaseStep n)               4
+//   4     V[n] is made                         1   ApplyAck(n)
+//   any   a failure, or CheckDeadline()'s      5   StageFailure
+//   any   Abort()                              5
+//
+// Commands may be enqueued ahead in any state but 5, and none after END.
 //
 // One engine thread owns the device, its streams and the parameters from
 // Create() to the destructor. A failure or Abort() ends the epoch: the executor
@@ -113,10 +122,9 @@ class Executor {
   void Abort(const absl::Status& cause);
 
   // Where the head of the queue has been there for command_deadline, and for
-  // three times as long as any command before it: reports
-  // the failure, naming command, micro-batch, peer and time, and aborts the
-  // transport. Returns the time until it may be overdue. For a timer
-  // (DeadlineWatch); does not block.
+  // three times as long as any command before it: reports the failure, naming
+  // command, micro-batch, peer and time, and aborts the transport. Returns the
+  // time until it may be overdue. For a timer (DeadlineWatch); does not block.
   absl::Duration CheckDeadline();
 
   ExecutorStatus status() const;

@@ -6,10 +6,11 @@
 
 namespace penstock::server::executor {
 
-// Calls must not block and may call Executor::Enqueue and Abort. All come from
-// the engine thread, except OnFailure, which may come from any. No call comes
-// once the executor's destructor has returned. Fields that only the session
-// knows (acked_seq, resident bytes) are left unset.
+// Implementations are thread-safe. Calls must not block and may call
+// Executor::Enqueue and Abort. All come from the engine thread, except
+// OnFailure, which may come from any. No call comes once the executor's
+// destructor has returned. Fields that only the session knows (acked_seq,
+// resident bytes) are left unset.
 class ExecutorListener {
  public:
   virtual ~ExecutorListener() = default;

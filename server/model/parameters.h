@@ -74,6 +74,7 @@ class LayerParameters {
   absl::Span<const int> groups_;
 };
 
+// Thread-compatible: the engine thread's while an executor lives.
 class ParameterStore {
  public:
   struct Options {

@@ -9,7 +9,7 @@
 
 namespace penstock::server::transport {
 
-// Thread-compatible: the lock of what queues it guards it.
+// Thread-compatible: the lock of what queues it guards it, once it is queued.
 struct Operation {
   Tag tag;
   device::Tensor tensor;

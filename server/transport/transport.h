@@ -18,8 +18,8 @@
 // of the other edges stay until Abort() or the destructor, so that the death of
 // one rank is not reported as the death of its neighbours by theirs.
 //
-// Thread-compatible: the engine thread sends and receives; Abort(), failure()
-// and status() alone may be called from any thread.
+// Thread-compatible: the engine thread sends and receives; Abort(), failure(),
+// status() and stats() alone may be called from any thread.
 #ifndef PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 #define PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 
@@ -102,6 +102,7 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
+// Thread-compatible, with the exceptions above.
 class Transport {
  public:
   // Aborts what is open; never blocks for longer than 1 s. Its events may

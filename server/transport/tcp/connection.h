@@ -5,11 +5,22 @@
 // who sends or posts writes at once what it can; who has found the socket ready
 // (the loop thread, or one that waits for an event: mover.h) does the rest.
 //
-// States:    kConnecting --Attach--> kOpen --goodbyes--> kClosed
-//                  |                   |
-//                  +------ Fail -------+----> kFailed
+//   [1] kConnecting --Attach--> [2] kOpen --goodbyes--> [3] kClosed
+//            |                       |                       :
+//            +-----------------------+--> [4] kFailed <......:
 //
-// Thread-safe.
+//   from     on                                                    to
+//   1        Attach                                                2
+//   2        both goodbyes are said                                3
+//   2        the peer leaves after its own, nothing is pending     3
+//   1, 2     Fail: another edge failed, or an abort                4
+//   1, 2     the stream of an operation failed before it           4
+//   2        a wrong byte, a broken socket, an end without goodbye 4
+//   2, 3     an operation begins after the peer's goodbye          4
+//
+// What a connection finds itself is told to its owner: OnClosed, once, for 3;
+// OnBroken for 4, upon which the owner fails all connections of the epoch. In 4
+// operations fail at once; nothing leads out of it.
 #ifndef PENSTOCK_SERVER_TRANSPORT_TCP_CONNECTION_H_
 #define PENSTOCK_SERVER_TRANSPORT_TCP_CONNECTION_H_
 
@@ -28,6 +39,7 @@
 namespace penstock::server::transport::tcp {
 
 // What a connection tells its epoch; called without the connection's lock.
+// Thread-safe.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
@@ -35,6 +47,7 @@ class ConnectionOwner {
   virtual void OnClosed() = 0;
 };
 
+// Thread-safe.
 class Connection {
  public:
   struct Deps {

@@ -74,19 +74,19 @@ absl::Status Mover::Open() {
   return Watch(gate_, sockets_, kSockets);
 }
 
-void Mover::ShowSocketsToLoop(bool shown) {
+void Mover::ShowSocketsToLoopLocked(bool shown) {
   epoll_event event{.events = shown ? EPOLLIN : 0u, .data = {.u32 = kSockets}};
   CHECK_EQ(epoll_ctl(gate_.get(), EPOLL_CTL_MOD, sockets_.get(), &event), 0);
 }
 
-void Mover::SetTimer() {
+void Mover::SetTimerLocked() {
   const itimerspec spec{.it_value = {.tv_sec = 0, .tv_nsec = grace_ns_}};
   CHECK_EQ(timerfd_settime(timer_.get(), 0, &spec, nullptr), 0);
   timer_runs_ = true;
   drives_at_timer_ = drives_;
 }
 
-std::vector<uint32_t> Mover::OnTimer() {
+std::vector<uint32_t> Mover::OnTimerLocked() {
   timer_runs_ = false;
   std::vector<uint32_t> owing;
   owing.swap(owing_);
@@ -95,9 +95,9 @@ std::vector<uint32_t> Mover::OnTimer() {
   if (state_ == State::kGrace) {
     if (drives_ == drives_at_timer_) {
       state_ = State::kLoop;
-      ShowSocketsToLoop(true);
+      ShowSocketsToLoopLocked(true);
     } else {
-      SetTimer();
+      SetTimerLocked();
     }
   }
   return owing;
@@ -109,7 +109,7 @@ bool Mover::OnReadable() {
     MutexLock lock(&mutex_);
     uint64_t expirations;
     if (read(timer_.get(), &expirations, sizeof(expirations)) > 0) {
-      owing = OnTimer();
+      owing = OnTimerLocked();
     }
   }
   for (const uint32_t index : owing) connections_[index]->Flush();
@@ -130,7 +130,7 @@ void Mover::Drive(const device::HostEvent& event, absl::Time deadline) {
   {
     MutexLock lock(&mutex_);
     if (state_ == State::kDriver) return;
-    if (state_ == State::kLoop) ShowSocketsToLoop(false);
+    if (state_ == State::kLoop) ShowSocketsToLoopLocked(false);
     state_ = State::kDriver;
   }
   bool stopped = false;
@@ -153,12 +153,12 @@ void Mover::Drive(const device::HostEvent& event, absl::Time deadline) {
   MutexLock lock(&mutex_);
   state_ = State::kGrace;
   ++drives_;
-  if (!timer_runs_) SetTimer();
+  if (!timer_runs_) SetTimerLocked();
 }
 
 void Mover::OweLocked(uint32_t index) {
   if (owing_.empty() || owing_.back() != index) owing_.push_back(index);
-  if (!timer_runs_) SetTimer();
+  if (!timer_runs_) SetTimerLocked();
 }
 
 void Mover::Owes(Connection& connection) {

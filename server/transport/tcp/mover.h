@@ -4,11 +4,17 @@
 // loop thread takes them back after a short grace, in which the same thread
 // mostly comes again:
 //
-//        Drive            the event is done
-//   kLoop ----> kDriver --------------------> kGrace
-//     ^            ^          Drive             |
-//     |            +----------------------------+
-//     +----- no driver for one timer period ----+
+//             Drive               Drive ends
+//   [1] kLoop ----> [2] kDriver -------------> [3] kGrace
+//     ^                  ^          Drive            |
+//     |                  +---------------------------+
+//     +------- no drive for one timer period --------+
+//
+//   from  on                                                          to
+//   1, 3  Drive (in 2 it returns at once: one thread is enough)       2
+//   2     the event is done, the deadline has passed, or Stop()       3
+//   3     the timer runs out and no drive has ended since it was set  1
+//   3     the timer runs out otherwise: it is set again               3
 //
 // The sockets are in the set `sockets_`. The loop thread watches the set
 // `gate_`, which holds the timer and, in kLoop only, `sockets_`.
@@ -65,10 +71,11 @@ class Mover {
  private:
   enum class State { kLoop, kDriver, kGrace };
 
-  void ShowSocketsToLoop(bool shown) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SetTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ShowSocketsToLoopLocked(bool shown)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetTimerLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The timer has run out: returns the connections that owe.
-  std::vector<uint32_t> OnTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<uint32_t> OnTimerLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OweLocked(uint32_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Constant after Open().

@@ -87,7 +87,7 @@ class Protocol {
 };
 
 // The sending end: messages go out against grants and are complete when the
-// target says that it has received them.
+// target says that it has received them. Thread-compatible.
 class SourceProtocol final : public Protocol {
  public:
   std::optional<Outgoing> Next() override;
@@ -110,6 +110,7 @@ class SourceProtocol final : public Protocol {
 };
 
 // The receiving end: grants a message for each posted slot, in order.
+// Thread-compatible.
 class TargetProtocol final : public Protocol {
  public:
   std::optional<Outgoing> Next() override;
