@@ -3,6 +3,8 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,6 +28,14 @@ using common::time::MonotonicTime;
 
 constexpr absl::Duration kLongestSilence = absl::Seconds(10);
 
+// A look at the stage, and when on a counter of such moments: one whose `begun`
+// is above another's `ended` is the later one.
+struct Snapshot {
+  int64_t begun = 0;
+  int64_t ended = 0;
+  v1::StageStatus status;
+};
+
 // One WatchStage stream: keeps only the newest status, so a slow reader costs
 // no memory. Deletes itself in OnDone.
 class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
@@ -35,8 +45,13 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
                std::function<void(WatchReactor*)> on_done)
       : ticket_(std::move(ticket)), on_done_(std::move(on_done)) {}
 
-  void Offer(const v1::StageStatus& status, MonotonicTime now) {
+  void Offer(const Snapshot& snapshot, MonotonicTime now) {
     MutexLock lock(&mutex_);
+    // What two threads looked at meanwhile has no order: the one that is late
+    // with it may hold the older. The next look says what there is to say.
+    if (snapshot.begun <= seen_) return;
+    seen_ = snapshot.ended;
+    const v1::StageStatus& status = snapshot.status;
     std::string bytes = status.SerializeAsString();
     if (bytes == last_bytes_ && now - last_offer_ < kLongestSilence) return;
     last_bytes_ = std::move(bytes);
@@ -60,6 +75,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::StageStatus>,
       common::rpc::ServerWrites<v1::StageStatus>(*this), {.messages = 1}};
 
   common::sync::Mutex mutex_;
+  int64_t seen_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string last_bytes_ ABSL_GUARDED_BY(mutex_);
   MonotonicTime last_offer_ ABSL_GUARDED_BY(mutex_);
 };
@@ -89,10 +105,10 @@ class GrpcMonitorServer final
     server_->SetServing("readiness", ready);
   }
   void Publish() override {
-    const v1::StageStatus status = options_.status();
+    const Snapshot snapshot = Look();
     const MonotonicTime now = clock_.Monotonic();
     MutexLock lock(&mutex_);
-    for (WatchReactor* watcher : watchers_) watcher->Offer(status, now);
+    for (WatchReactor* watcher : watchers_) watcher->Offer(snapshot, now);
   }
 
   grpc::ServerUnaryReactor* GetStage(grpc::CallbackServerContext* context,
@@ -123,21 +139,29 @@ class GrpcMonitorServer final
       watcher->Close(absl::UnavailableError("the stage is shutting down"));
       return watcher;
     }
-    const v1::StageStatus status = options_.status();
+    const Snapshot snapshot = Look();
     const MonotonicTime now = clock_.Monotonic();
     MutexLock lock(&mutex_);
     watchers_.insert(watcher);
-    watcher->Offer(status, now);
+    watcher->Offer(snapshot, now);
     return watcher;
   }
 
  private:
+  Snapshot Look() {
+    Snapshot snapshot = {.begun = ++moments_};
+    snapshot.status = options_.status();
+    snapshot.ended = ++moments_;
+    return snapshot;
+  }
+
   // Constant after construction.
   const Options options_;
   const common::time::Clock& clock_;
   // Own synchronisation.
   common::rpc::Admission admission_;
   common::rpc::ReactorRegistry reactors_;
+  std::atomic<int64_t> moments_{0};
 
   common::sync::Mutex mutex_;
   std::set<WatchReactor*> watchers_ ABSL_GUARDED_BY(mutex_);

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "common/rpc/address.h"
 #include "common/rpc/grpc_settings.h"
+#include "common/sync/mutex.h"
 #include "common/time/real_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -96,6 +97,43 @@ TEST_F(StreamStressTest, ReadersMayLeaveAtAnyMoment) {
   for (std::thread& client : clients) client.join();
   ending = true;
   publisher.join();
+  server_.reset();
+}
+
+TEST_F(StreamStressTest, AnOlderStatusNeverFollowsANewerOne) {
+  common::sync::Notification looking;
+  common::sync::Notification go;
+  auto started = MonitorServer::Start(
+      {.address = *common::rpc::ParseAddress(
+           absl::StrCat("unix:", dir_.Path("monitor.sock"))),
+       .status =
+           [&] {
+             v1::StageStatus status;
+             status.set_applied_step(++step_);
+             if (status.applied_step() == 1) {  // Held up with what it saw.
+               looking.Notify();
+               go.WaitForNotification();
+             }
+             return status;
+           }},
+      clock_);
+  ASSERT_OK(started.status());
+  server_ = *std::move(started);
+  std::thread publisher([&] { server_->Publish(); });
+  looking.WaitForNotification();
+  const auto stub = Dial();
+  grpc::ClientContext context;
+  const auto reader = stub->WatchStage(&context, {});
+  v1::StageStatus status;
+  ASSERT_TRUE(reader->Read(&status));
+  EXPECT_EQ(status.applied_step(), 2);
+  go.Notify();
+  publisher.join();
+  server_->Publish();
+  ASSERT_TRUE(reader->Read(&status));
+  EXPECT_EQ(status.applied_step(), 3);
+  context.TryCancel();
+  reader->Finish();
   server_.reset();
 }
 
