@@ -71,8 +71,9 @@ function(penstock_library name)
 endfunction()
 
 # penstock_link_test(NAME): an empty program that links the whole of NAME and
-# nothing but its declared dependencies. It fails to link when a library uses a
-# folder that it does not declare, so the arrows in docs/ARCHITECTURE.md hold.
+# nothing but its declared dependencies and theirs. It fails to link when a
+# library uses what none of them brings; that what it includes is declared by
+# itself is tests/architecture/target_check.py's part.
 function(penstock_link_test name)
   add_executable(${name}_link_test ${CMAKE_SOURCE_DIR}/tests/architecture/link_test.cc)
   target_link_libraries(${name}_link_test PRIVATE penstock_flags

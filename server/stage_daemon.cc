@@ -23,7 +23,7 @@
 #include "penstock/v1/stage_monitor_service.pb.h"
 #include "server/backends.h"
 #include "server/device/host/memory_limit.h"
-#include "server/service/coordinator_link.h"
+#include "server/service/grpc_coordinator_link.h"
 #include "server/service/monitor_service.h"
 #include "server/service/session_loop.h"
 #include "server/service/stage_job_runner.h"

@@ -3,12 +3,10 @@
 #define PENSTOCK_SERVER_SERVICE_COORDINATOR_LINK_H_
 
 #include <functional>
-#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/rpc/address.h"
 #include "penstock/v1/coordination_service.pb.h"
 
 namespace penstock::server::service {
@@ -41,10 +39,6 @@ class CoordinatorLink {
   // Ends the stream once what was queued is written.
   virtual void CloseStream() = 0;
 };
-
-// Over gRPC. `address` is the coordinator's.
-std::unique_ptr<CoordinatorLink> MakeGrpcCoordinatorLink(
-    const common::rpc::Address& address);
 
 }  // namespace penstock::server::service
 

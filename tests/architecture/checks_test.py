@@ -6,17 +6,23 @@ import unittest
 import docs_check
 import include_check
 import source_check
+import target_check
 
 
 class ChecksTest(unittest.TestCase):
 
+  def found_in(self, find, tree):
+    """What `find` says of the tree {path: text}."""
+    with tempfile.TemporaryDirectory() as folder:
+      for path, text in tree.items():
+        file = pathlib.Path(folder) / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+      return list(find(folder))
+
   def check(self, check, path, text):
     """What `check` says of a tree with this one file."""
-    with tempfile.TemporaryDirectory() as folder:
-      file = pathlib.Path(folder) / path
-      file.parent.mkdir(parents=True)
-      file.write_text(text)
-      return list(check.violations(folder))
+    return self.found_in(check.violations, {path: text})
 
   def assertFound(self, check, path, text, *words, line=1):
     found = self.check(check, path, text)
@@ -103,6 +109,10 @@ Metrics environment; std::chrono::system_clock::time_point deadline;
         ("client/a.cc", "server/b.h", "may include only"),
         ("server/model/a.cc", "server/transport/b.h", "may include only"),
         ("common/log/a.h", "common/rpc/b.h", "may include only"),
+        ("server/executor/a.h", "server/data/b.h", "may include only"),
+        ("server/executor/a.h", "common/rpc/rpc_server.h", "may include only"),
+        ("coordinator/main.cc", "coordinator/planner/b.h", "may include only"),
+        ("server/data/a.cc", "penstock/v1/b.pb.h", "may include only"),
         ("server/model/a.cc", "tests/fakes/b.h", "never includes tests"),
         ("client/local_cluster.cc", "common/time/real_clock.h",
          "allowed only in"),
@@ -111,6 +121,57 @@ Metrics environment; std::chrono::system_clock::time_point deadline;
       self.assertFound(include_check, path, f'#include "{header}"\n', words)
     self.assertClean(include_check, "client/main.cc",
                      '#include "common/time/real_clock.h"\n')
+
+  def test_an_arrow_that_is_not_there_is_found(self):
+    tree = {"common/file/a.cc": '#include "common/status/b.h"\n',
+            "common/ids/a.cc": '#include "common/log/b.h"\n'}
+    row = "include_check.py: common/ids includes nothing of "
+    found = self.found_in(include_check.unused_arrows, tree)
+    self.assertIn(row + "common/text/", found)
+    self.assertNotIn(row + "common/log/", found)
+    self.assertFalse([each for each in found if ": common/file " in each])
+
+  def test_targets_declare_what_they_include(self):
+    good = {
+        "common/CMakeLists.txt": """
+penstock_library(penstock_a HDRS a.h)  # penstock_library(no HDRS b.h)
+penstock_library(penstock_b
+  HDRS b.h
+  SRCS b.cc ${generated}
+  DEPS penstock_a penstock_proto_services absl::status)
+penstock_binary(penstock-b SRCS main.cc
+  DEPS penstock_b)
+""",
+        "common/a.h": "#include <string>\n",
+        "common/b.h": '#include "penstock/v1/x.pb.h"\n',
+        "common/b.cc": '#include "common/a.h"\n#include "common/b.h"\n',
+        "common/main.cc": '#include "common/b.h"\n',
+    }
+
+    def found(**changed):
+      return self.found_in(target_check.violations, good | {
+          "common/" + name.replace("_", "."): text
+          for name, text in changed.items()})
+
+    self.assertEqual(found(), [])
+    self.assertEqual(
+        found(main_cc='#include "common/b.h"\n #include "common/a.h"\n'),
+        ["common/main.cc: includes common/a.h, but penstock-b does not "
+         "declare penstock_a"])
+    self.assertEqual(
+        found(a_h='#include "penstock/v1/x.grpc.pb.h"\n'),
+        ["common/a.h: includes penstock/v1/x.grpc.pb.h, but penstock_a does "
+         "not declare penstock_proto_services"])
+    self.assertEqual(
+        found(b_cc='#include "common/b.h"\n'),
+        ["penstock_b: declares penstock_a, of which it includes nothing"])
+    self.assertEqual(found(c_h=""),
+                     ["common/c.h: in one target, not in none"])
+    twice = good["common/CMakeLists.txt"].replace("HDRS a.h", "HDRS a.h b.h")
+    self.assertIn(
+        "common/b.h: in one target, not in ['penstock_a', 'penstock_b']",
+        self.found_in(target_check.violations,
+                      good | {"common/CMakeLists.txt": twice}))
 
   def test_what_the_documentation_names(self):
     tree = {
@@ -125,6 +186,7 @@ Metrics environment; std::chrono::system_clock::time_point deadline;
     good = """
 See `executor/core.h`, `core.{h,cc}`, `server/executor/`, [here](../README.md)
 and [there](../README.md#with-a-heading): `--good-flag`, `CoreTest.Works`.
+`core_test.cc` (`CoreTest`), `tests/core_test.cc` (in words).
 `build/bin`, `/tmp/x.h`, `KEY/VALUE`, `a/b`: nobody's business.
 ```
 ./dev test && ctest --preset dev -R core   # --no-flag of core/none.h
@@ -136,12 +198,7 @@ and `server/none.h`.
     tree["tests/words.py"] = "--preset --build --target"
 
     def found(page):
-      with tempfile.TemporaryDirectory() as folder:
-        for path, text in (tree | {"docs/page.md": page}).items():
-          file = pathlib.Path(folder) / path
-          file.parent.mkdir(parents=True, exist_ok=True)
-          file.write_text(text)
-        return list(docs_check.violations(folder))
+      return self.found_in(docs_check.violations, tree | {"docs/page.md": page})
 
     self.assertEqual(found(good), [])
     for line, word in (
@@ -152,6 +209,8 @@ and `server/none.h`.
         ("[a](../README.md#none)", "heading: ../README.md#none"),
         ("`--no-flag`", "flag: --no-flag"),
         ("`CoreTest.Fails`", "test: CoreTest.Fails"),
+        ("`tests/core_test.cc` (`OtherTest`)",
+         "suite: OtherTest in tests/core_test.cc"),
         ("`cmake --preset none`", "preset: none"),
         ("`ctest --preset dev -R none`", "target: none"),
         ("`./dev none`", "command: ./dev none"),

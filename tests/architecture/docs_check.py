@@ -26,6 +26,8 @@ NOT_BUILT = "**Not built yet.**"
 ENDINGS = (".h", ".cc", ".py", ".md", ".proto", ".cmake", ".txt", ".yaml")
 SPAN = re.compile(r"`([^`]+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# `FILE.cc` (`Suite`): the file has tests of that suite.
+SUITE = re.compile(r"`([\w./]+\.cc)` \(`(\w+)`\)")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 # Of the machine or of a run, not of the tree.
 ELSEWHERE = ("build/", "runs/", "logs/", "/", "~", "http", "-")
@@ -37,7 +39,7 @@ class Tree:
   def __init__(self, root):
     self.root = root
     self.paths, self.tests, self.flags = set(), set(), set()
-    self.targets, self.cases = set(), set()
+    self.targets, self.cases, self.suites = set(), set(), set()
     for folder, folders, files in os.walk(root):
       folders[:] = [f for f in folders
                     if f not in (".git", "build", "runs", "__pycache__")]
@@ -74,8 +76,10 @@ class Tree:
           "tests_" + label for labels in re.findall(r"LABELS ([\w\" ]+)", text)
           for label in labels.replace('"', "").split())
     elif path.endswith(".cc"):
-      self.cases.update(f"{suite}.{name}" for suite, name in re.findall(
-          r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", text))
+      for suite, name in re.findall(
+          r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", text):
+        self.cases.add(f"{suite}.{name}")
+        self.suites.add((os.path.relpath(path, self.root), suite))
     elif os.path.basename(path) == "dev":
       for line in re.findall(r"^  ([a-z |]+)\)", text, re.MULTILINE):
         self.tests.update("./dev " + verb.strip() for verb in line.split("|"))
@@ -115,6 +119,13 @@ def bad_links(tree, page, line):
       yield f"no such file: {target}"
     elif anchor and anchor not in anchors(full):
       yield f"no such heading: {target}"
+
+
+def bad_suites(tree, line):
+  for file, suite in SUITE.findall(line):
+    if not any(suite == has and path.endswith(file)
+               for path, has in tree.suites):
+      yield f"no such suite: {suite} in {file}"
 
 
 def bad_words(tree, code):
@@ -160,7 +171,7 @@ def violations(root):
       codes = [line.split(" # ")[0]] if block else SPAN.findall(line)
       found = [what for code in codes for what in bad_words(tree, code)]
       if not block:
-        found += bad_links(tree, page, line)
+        found += [*bad_links(tree, page, line), *bad_suites(tree, line)]
       for what in found:
         yield f"{page}:{number}: {what}"
 

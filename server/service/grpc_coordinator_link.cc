@@ -1,4 +1,4 @@
-#include "server/service/coordinator_link.h"
+#include "server/service/grpc_coordinator_link.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
