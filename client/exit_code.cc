@@ -42,12 +42,13 @@ ExitCode ExitCodeOf(const v1::Job& job) {
   if (job.state() == v1::Job::STATE_SUCCEEDED) return kDone;
   if (job.state() == v1::Job::STATE_CANCELLED) return kCancelled;
   switch (job.reason()) {
-    case v1::Job::STATE_REASON_STAGE_LOST: {
-      // A stage that was refused, or refused its own start: nothing ran.
-      if (job.has_start_time()) return kJobFailed;
-      const ExitCode code = ExitCodeOf(common::rpc::FromCause(job.cause()));
-      return code == kUsage || code == kVersionMismatch ? code : kJobFailed;
-    }
+    case v1::Job::STATE_REASON_STAGE_LOST:
+      // A stage that was refused for its protocol: docs/decisions/0009.
+      return !job.has_start_time() &&
+                     ExitCodeOf(common::rpc::FromCause(job.cause())) ==
+                         kVersionMismatch
+                 ? kVersionMismatch
+                 : kJobFailed;
     case v1::Job::STATE_REASON_INVALID_SPEC:
     case v1::Job::STATE_REASON_INPUT_NOT_VISIBLE:
     case v1::Job::STATE_REASON_OUT_OF_MEMORY:

@@ -82,11 +82,12 @@ TEST(ExitCodeTest, EveryEndOfAJobHasItsDocumentedExitCode) {
         << v1::Job::StateReason_Name(row.reason);
     job.clear_start_time();
   }
-  // A stage that did not start, or was refused: nothing ran.
+  // A stage that did not start is lost; one that was refused for its protocol
+  // is a matter of versions.
   job.set_reason(v1::Job::STATE_REASON_STAGE_LOST);
   job.mutable_cause()->set_code(
       static_cast<int>(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(ExitCodeOf(job), 2);
+  EXPECT_EQ(ExitCodeOf(job), 1);
   job.mutable_cause()->set_code(
       static_cast<int>(absl::StatusCode::kFailedPrecondition));
   job.mutable_cause()->set_reason("PROTOCOL_VERSION_UNSUPPORTED");
