@@ -1,7 +1,8 @@
 // A whole optimizer step of the benchmark models on the cpu device: one stage,
 // one thread, f32, 16 sequences of 256 tokens in micro-batches of 2. Its
-// counterpart in PyTorch is an eager loop of the same models, batches, clipping
-// and fused AdamW.
+// counterpart in PyTorch, an eager loop of the same models, batches, clipping
+// and fused AdamW, is tests/benchmarks/pytorch/step.py; docs/benchmarks.md has
+// the figures.
 //
 //   build/dev/benchmarks/model_step_benchmark
 #include <random>
