@@ -3,6 +3,7 @@ table, and within five seconds nothing left: no process, no socket, no folder.""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -87,6 +88,55 @@ class FailureTest(pc.PenstockCase):
         self.assertEqual(
             sorted(path.name for path in logs.iterdir()),
             ["coordinator.log", "stage-0.log", "stage-1.log", "stage-2.log"])
+
+  def test_stopped_stage_is_lost_after_its_lease_and_what_it_was_at_is_named(
+      self):
+    # Steps long enough that stage-1 stops in the middle of one.
+    self.write_job(ENDLESS_JOB.replace("global: 8", "global: 64").replace(
+        "width: 32", "width: 128"))
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run",
+                       "-o", "json")
+    metrics = self.work / "run/metrics.jsonl"
+    pc.wait_until(lambda: child.poll() is not None or metrics.exists(),
+                  "a step is committed")
+    # A heartbeat of the middle of a step.
+    with self.assertRaises(subprocess.TimeoutExpired):
+      child.wait(1.5)
+    since = self.kill(self.pid_of("penstock-stage --name stage-1"),
+                      signal.SIGSTOP)
+    done = self.finish(child)
+    seconds = time.monotonic() - since
+    # Of run's coordinator the lease is the default, 10 s; stage-1 may have been
+    # heard of last a heartbeat before.
+    self.assertGreater(seconds, 8.5)
+    self.assertLess(seconds, 10 + LIMIT)
+    self.assertEqual(done.code, 1, done)
+    self.assertNothingStays()
+    steps = len(self.json_lines("metrics.jsonl"))
+    message = next(line for line in done.stderr.splitlines()
+                   if re.match(r"penstock: job \S+ failed: STAGE_LOST: stage-1\b",
+                               line))
+    # What it was at by its own last heartbeat,
+    told = re.search(r"; at its last heartbeat, (\S+)s before, it was at [FB] "
+                     r"stage 1 micro-batch (\d+) of step (\d+)", message)
+    self.assertIsNotNone(told, message)
+    self.assertGreaterEqual(float(told[1]), 10)
+    self.assertLess(int(told[2]), 32)
+    self.assertLessEqual(int(told[3]), steps + 1)
+    # and what its neighbours wait for, by theirs.
+    for stage, edges in ((0, ("activation 0->1", "gradient 1->0")),
+                         (2, ("activation 1->2", "gradient 2->1"))):
+      waits = re.search(
+          rf"; stage-{stage} waits for (\w+ \d->\d) from stage-1 for (\S+?)s "
+          rf"\([FB] stage {stage} micro-batch (\d+) of step (\d+)\)", message)
+      self.assertIsNotNone(waits, message)
+      self.assertIn(waits[1], edges)
+      self.assertGreater(float(waits[2]), 5)
+      self.assertLess(int(waits[3]), 32)
+      self.assertIn(int(waits[4]), (steps + 1, steps + 2))
+    summary = self.summary()
+    self.assertEqual((summary["reason"], summary["cause"]["stage"]),
+                     ("STAGE_LOST", "stage-1"))
 
   def start_writing(self, run_dir):
     """A job of two stages whose first has written its shard, and whose second

@@ -8,8 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/sync/mutex.h"
+#include "common/time/proto_time.h"
 #include "common/time/real_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,11 +84,11 @@ class StageJobRunnerTest : public ::testing::Test {
     *check.mutable_data() = Data();
     return check;
   }
-  // Of rank 0 of so many; two micro-batches.
-  v1::Assignment AssignmentOf(int ranks) const {
+  // Of so many ranks; two micro-batches.
+  v1::Assignment AssignmentOf(int ranks, int rank = 0) const {
     v1::Assignment assignment = penstock::testing::Assignments(
         LowerNamed({.ranks = ranks, .micro_batches = 2}),
-        AssignmentOptions{.model = Model()})[0];
+        AssignmentOptions{.model = Model()})[rank];
     *assignment.mutable_data() = Data();
     return assignment;
   }
@@ -160,6 +163,53 @@ TEST_F(StageJobRunnerTest, RunsAJobFromItsInputsToItsRelease) {
   EXPECT_EQ(Status().rank(), -1);
   // A release is no error.
   EXPECT_EQ(Status().last_error().code(), 0) << Status().DebugString();
+}
+
+TEST_F(StageJobRunnerTest, AHeartbeatSaysWhichCommandWaitsForWhatAndHowLong) {
+  StageResources resources = resources_;
+  resources.stage_name = "stage-1";
+  resources.make_transport = [this](const auto& options) {
+    return hub_.Join("stage-1", options);
+  };
+  Recorded<Reported> heard;
+  StageJobRunner neighbour(resources,
+                           [&heard](int64_t epoch, v1::StageMessage message) {
+                             heard.Put({epoch, std::move(message)});
+                           });
+  runner_->Assemble(1, AssignmentOf(2, 0));
+  neighbour.Assemble(1, AssignmentOf(2, 1));
+  ASSERT_TRUE(Next().message.has_ready());
+  ASSERT_TRUE(heard.Take()->message.has_ready());
+  v1::Heartbeat beat = runner_->heartbeat();
+  EXPECT_EQ(beat.head_command(), "");
+  EXPECT_FALSE(beat.has_head_since());
+  EXPECT_FALSE(beat.has_awaited());
+
+  // Stage 0 gets no command: it sends nothing.
+  const auto program = LowerNamed({.ranks = 2, .micro_batches = 2});
+  neighbour.Run(
+      1, {.epoch = 1, .work = penstock::testing::TrainCommands(program, 1, 1)});
+  const auto wait_until = [&](const auto& condition) {
+    const absl::Time end = absl::Now() + absl::Seconds(60);
+    do {
+      beat = neighbour.heartbeat();
+    } while (!condition() && absl::Now() < end);
+  };
+  wait_until([&] { return beat.has_awaited(); });
+  EXPECT_EQ(beat.head_command(), "F stage 1 micro-batch 0 of step 1");
+  EXPECT_EQ(beat.awaited().kind(), v1::EDGE_KIND_ACTIVATION);
+  EXPECT_EQ(beat.awaited().source_stage(), 0);
+  EXPECT_EQ(beat.awaited().target_stage(), 1);
+  const v1::Heartbeat first = beat;
+  ASSERT_TRUE(first.has_head_since());
+  // It grows while the command stays.
+  wait_until([&] {
+    return common::time::FromProto(beat.head_since()) >
+           common::time::FromProto(first.head_since());
+  });
+  EXPECT_GT(common::time::FromProto(beat.head_since()),
+            common::time::FromProto(first.head_since()));
+  EXPECT_EQ(beat.head_command(), first.head_command());
 }
 
 TEST_F(StageJobRunnerTest, AnAbortEndsAnAssemblyThatWaitsForItsPeers) {
