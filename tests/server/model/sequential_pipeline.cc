@@ -89,11 +89,11 @@ absl::Status SequentialPipeline::Build() {
                                       .seed = options_.seed},
                                      kNever));
       const ChunkMemory& memory = stage.chunk->memory();
-      const auto allocate = [&](int64_t bytes,
-                                std::unique_ptr<Buffer>& buffer) {
-        auto made = device_.Allocate(bytes, MemoryUse::kWorkspace);
-        if (made.ok()) buffer = *std::move(made);
-        return made.status();
+      const auto allocate =
+          [&](int64_t bytes, std::unique_ptr<Buffer>& buffer) -> absl::Status {
+        ASSIGN_OR_RETURN(buffer,
+                         device_.Allocate(bytes, MemoryUse::kWorkspace));
+        return absl::OkStatus();
       };
       for (auto& slot : stage.slots) {
         RETURN_IF_ERROR(allocate(memory.slot, slot));
@@ -174,11 +174,13 @@ absl::Status SequentialPipeline::Forward(const StepBatch& batch, int64_t first,
   const auto* losses = reinterpret_cast<const double*>(host_losses_->data());
   const auto* valids =
       reinterpret_cast<const int64_t*>(host_losses_->data() + 8 * count);
+  double sum = 0;
   for (int64_t b = 0; b < count; ++b) {
     result.sequence_loss.push_back(losses[b]);
-    result.loss += losses[b];
+    sum += losses[b];
     result.valid += valids[b];
   }
+  result.loss += sum;
   return absl::OkStatus();
 }
 
