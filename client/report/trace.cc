@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/report/json_fields.h"
 
@@ -14,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kWarmUpSteps = 2;
+constexpr absl::string_view kLetters = "FBIW";
 
 // Integers of the trace are small; others are left to the picture to drop.
 int Small(int64_t value) {
@@ -34,20 +36,34 @@ absl::StatusOr<std::vector<TracedStep>> ParseTrace(absl::string_view text,
   for (size_t i = 0; events != nullptr && i < events->size(); ++i) {
     const Fields event((*events)[i],
                        absl::StrCat(file, ": traceEvents[", i, "]"), status);
-    if (event.Text("ph") != "X") continue;
+    const std::string phase = event.Text("ph");
+    if (phase == "M" && event.Text("name") == "thread_name") continue;
     const json* inner = event.Object("args");
-    if (inner == nullptr) continue;
+    if (phase != "X" || inner == nullptr) {
+      event.Fault(absl::StrCat("an event of phase \"", phase, "\" named \"",
+                               event.Text("name"),
+                               "\" that is neither a command nor a rank's "
+                               "name; was trace.json written by another "
+                               "release?"));
+      break;
+    }
     const Fields args(*inner, event.Where("args"), status);
     const auto step = args.Integer("step");
     const auto stage = args.Integer("stage");
     const auto micro_batch = args.Integer("micro_batch");
-    if (!step || !stage || !micro_batch) continue;
+    if (!step || !stage || !micro_batch) {
+      args.Fault("a command without `step`, `stage` or `micro_batch`");
+      break;
+    }
     const auto start = event.Number("ts");
     const auto duration = event.Number("dur");
     const auto rank = event.Integer("tid");
     const std::string op = event.Text("cat");
-    if (!start || !duration || !rank || op.size() != 1) {
-      event.Fault("a command without `ts`, `dur`, `tid` or letter in `cat`");
+    if (!start || !duration || !rank || op.size() != 1 ||
+        !absl::StrContains(kLetters, op)) {
+      event.Fault(
+          "a command without `ts`, `dur`, `tid` or letter of F, B, I, W in "
+          "`cat`");
       break;
     }
     TracedStep& traced = steps[*step];

@@ -19,8 +19,10 @@ struct TracedStep {
 
 // Steps in ascending order. A command is a complete event ("ph": "X") with
 // `step`, `stage` and `micro_batch` in its args; its rank is `tid`, its
-// operation `cat`, a letter. Other events are passed over. DataLoss for damaged
-// JSON, and for a command whose members have the wrong type.
+// operation `cat`, one of F, B, I, W. Names of ranks ("ph": "M", thread_name)
+// are passed over. DataLoss for damaged JSON, for members that are missing or
+// have the wrong type, and for every other event: a picture without it would be
+// wrong.
 absl::StatusOr<std::vector<TracedStep>> ParseTrace(absl::string_view text,
                                                    absl::string_view file);
 

@@ -168,13 +168,38 @@ TEST(TraceTest, ACommandHasRankOperationPlaceAndTimes) {
   EXPECT_DOUBLE_EQ(box.end, 7e-6);
 }
 
-TEST(TraceTest, PassesOverOtherEvents) {
+TEST(TraceTest, PassesOverTheNamesOfRanks) {
   ASSERT_OK_AND_ASSIGN(
       const auto steps,
-      ParseTrace("{\"traceEvents\":[{\"ph\":\"M\",\"tid\":\"x\"},{\"ph\":\"X\","
-                 "\"name\":\"gc\"},{\"ph\":\"X\",\"args\":{\"step\":1}}]}",
+      ParseTrace(Trace("{\"ph\":\"M\",\"name\":\"thread_name\",\"tid\":0}"),
                  "T"));
   EXPECT_THAT(steps, IsEmpty());
+}
+
+TEST(TraceTest, ComplainsAboutEventsThatItDoesNotKnow) {
+  const std::string known = Command(1, 0, 0, 5);
+  ASSERT_OK(ParseTrace(Trace(known), "T").status());
+  const struct {
+    const char* event;
+    const char* wanted;
+  } kCases[] = {
+      {R"({"ph":"B","name":"0F0","tid":0,"ts":1})",
+       "phase \"B\" named \"0F0\""},
+      {R"({"ph":"M","name":"process_name"})",
+       "phase \"M\" named \"process_name"},
+      {R"({"ph":"X","name":"gc","tid":0,"ts":1,"dur":1})", "named \"gc\""},
+      {R"({"name":"gc"})", "phase \"\" named \"gc\""},
+      {R"({"ph":"X","args":{"step":1}})", "without `step`, `stage`"},
+      {R"({"ph":"X","cat":"Q","tid":0,"ts":1,"dur":1,)"
+       R"("args":{"step":1,"stage":0,"micro_batch":0}})",
+       "letter of F, B, I, W"},
+  };
+  for (const auto& each : kCases) {
+    EXPECT_THAT(ParseTrace(Trace(absl::StrCat(known, ",", each.event)), "T"),
+                StatusIs(kDataLoss, AllOf(HasSubstr("T: traceEvents[1]"),
+                                          HasSubstr(each.wanted))))
+        << each.event;
+  }
 }
 
 TEST(TraceTest, NamesTheDamagedEvent) {
@@ -189,11 +214,12 @@ TEST(TraceTest, NamesTheDamagedEvent) {
                  "\"micro_batch\":0}}]}",
                  "T"),
       StatusIs(kDataLoss, HasSubstr("a command without `ts`")));
-  EXPECT_THAT(ParseTrace("{\"traceEvents\":[{\"ph\":\"X\",\"tid\":0,\"ts\":1,"
-                         "\"dur\":1,\"args\":{\"step\":1,\"stage\":0,"
-                         "\"micro_batch\":0}}]}",
-                         "T"),
-              StatusIs(kDataLoss, HasSubstr("or letter in `cat`")));
+  EXPECT_THAT(
+      ParseTrace("{\"traceEvents\":[{\"ph\":\"X\",\"tid\":0,\"ts\":1,"
+                 "\"dur\":1,\"args\":{\"step\":1,\"stage\":0,"
+                 "\"micro_batch\":0}}]}",
+                 "T"),
+      StatusIs(kDataLoss, HasSubstr("or letter of F, B, I, W in `cat`")));
   EXPECT_THAT(ParseTrace("[]", "T"),
               StatusIs(kDataLoss, HasSubstr("T: not an object")));
 }
