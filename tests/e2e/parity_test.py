@@ -1,5 +1,6 @@
 """`penstock run` on models and batches that torch + transformers trained too:
-the loss of every step and the weights that the run leaves in RUN_DIR/model."""
+the loss of every step, an evaluation, and the weights that the run leaves in
+RUN_DIR/model, whose weights_sha256 summary.json has."""
 
 import json
 import unittest
@@ -22,11 +23,12 @@ CELLS = [
 
 JOB = """\
 model: {{from: {case}/model}}
-data: {{train: {case}/train.jsonl, order: sequential}}
+data: {{train: {case}/train.jsonl, validation: valid.jsonl, order: sequential}}
 batch: {{global: {batch}, micro_batch: {micro_batch}}}
 pipeline: {{stages: {stages}, schedule: {schedule}}}
 optimizer: {{kind: adamw, lr: {lr}, betas: [0.9, 0.95], eps: 1e-8, weight_decay: 0.1, clip_norm: 1.0}}
 steps: {steps}
+evaluate: {{every: {evaluated}, batches: 1}}
 device: {device}
 """
 
@@ -36,22 +38,33 @@ class ParityTest(pc.PenstockCase):
   def check(self, case, device, stages, micro_batch, schedule):
     folder = pc.TEST_DATA / "parity" / case
     expected = json.loads((folder / "expected.json").read_text())
+    steps, batch = len(expected["steps"]), expected["sequences_per_step"]
+    # What the last step trains on is evaluated just before it: no dropout, the
+    # same weights, so its loss is torch's.
+    lines = (folder / "train.jsonl").read_text().splitlines(keepends=True)
+    self.assertEqual(len(lines), steps * batch)
+    (self.work / "valid.jsonl").write_text("".join(lines[-batch:]))
     self.write_job(JOB.format(
-        case=folder, batch=expected["sequences_per_step"],
-        micro_batch=micro_batch, stages=stages, schedule=schedule,
-        lr=expected["lr"], steps=len(expected["steps"]), device=device))
+        case=folder, batch=batch, micro_batch=micro_batch, stages=stages,
+        schedule=schedule, lr=expected["lr"], steps=steps, evaluated=steps - 1,
+        device=device))
     run_dir = "-".join(map(str, ("run", case, device, stages, micro_batch)))
-    self.succeed(run_dir=run_dir)
+    summary = self.succeed(run_dir=run_dir)
 
     metrics = self.json_lines("metrics.jsonl", run_dir)
-    self.assertEqual(len(metrics), len(expected["steps"]))
+    self.assertEqual(len(metrics), steps)
+    wanted = expected["steps"][-1]["loss"]
+    self.assertLessEqual(abs(metrics[-2]["validation_loss"] - wanted),
+                         LOSS_CURVE * abs(wanted))
     for ours, theirs in zip(metrics, expected["steps"]):
       self.assertEqual(ours["tokens"], theirs["valid_tokens"])
       self.assertLessEqual(abs(ours["loss"] - theirs["loss"]),
                            LOSS_CURVE * abs(theirs["loss"]),
                            f"loss of step {ours['step']}")
 
-    ours = pc.read_model_folder(self.work / run_dir / "model")
+    model = self.work / run_dir / "model"
+    self.assertEqual(summary["weights_sha256"], pc.weights_sha256(model))
+    ours = pc.read_model_folder(model)
     theirs = pc.read_safetensors(folder / "final.safetensors")
     self.assertEqual(sorted(ours), sorted(theirs))
     for name, wanted in theirs.items():

@@ -4,6 +4,7 @@ processes, and the check that nothing of them stays behind.
 PENSTOCK_BIN: folder of the built programs. PENSTOCK_TEST_DATA: tests/testdata.
 """
 
+import hashlib
 import json
 import os
 import pathlib
@@ -203,3 +204,12 @@ def read_model_folder(folder):
     tensors.update(read)
   assert tensors.keys() == weight_map.keys()
   return tensors
+
+
+def weights_sha256(folder):
+  """summary.json's, from the tensors of a Hugging Face folder."""
+  whole = hashlib.sha256()
+  for name, values in sorted(read_model_folder(folder).items()):
+    data = struct.pack(f"<{len(values)}f", *values)
+    whole.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
+  return whole.hexdigest()

@@ -3,6 +3,7 @@ what goes to which stream."""
 
 import json
 import os
+import re
 import unittest
 
 import penstock_case as pc
@@ -37,7 +38,7 @@ class RunDirectoryTest(pc.PenstockCase):
     run = self.work / "run"
     self.assertLessEqual(
         {"job.yaml", "summary.json", "metrics.jsonl", "events.jsonl",
-         "trace.json", "model", "logs"}, {p.name for p in run.iterdir()})
+         "trace.json", "report.html", "model", "logs"}, {p.name for p in run.iterdir()})
     self.assertFalse([p for p in run.rglob("*") if "tmp" in p.name])
     self.assertEqual(sorted(p.name for p in (run / "logs").iterdir()),
                      ["coordinator.log", "stage-0.log", "stage-1.log"])
@@ -47,7 +48,8 @@ class RunDirectoryTest(pc.PenstockCase):
     self.check_metrics(summary)
     self.check_events()
     self.check_trace()
-    self.check_model()
+    self.check_model(summary)
+    self.check_report(summary)
     self.assertNothingStays()
 
   def check_summary(self, summary):
@@ -131,8 +133,9 @@ class RunDirectoryTest(pc.PenstockCase):
     self.assertTrue(any(whole <= found for found in commands), commands)
     self.assertTrue(all(e["dur"] >= 0 for e in spans))
 
-  def check_model(self):
+  def check_model(self, summary):
     model = self.work / "run/model"
+    self.assertEqual(summary["weights_sha256"], pc.weights_sha256(model))
     index = json.loads((model / "model.safetensors.index.json").read_text())
     tensors = pc.read_model_folder(model)
     self.assertEqual(index["metadata"]["total_size"],
@@ -142,6 +145,31 @@ class RunDirectoryTest(pc.PenstockCase):
     self.assertEqual((config["n_layer"], config["n_embd"], config["n_head"],
                       config["vocab_size"]), (4, 32, 2, 256))
     self.assertEqual(len(tensors["transformer.wte.weight"]), 256 * 32)
+
+  def check_report(self, summary):
+    html = (self.work / "run/report.html").read_text()
+    number = int(re.search(r"<h2>Step (\d+), rank by rank</h2>", html)[1])
+    # One row a stage, and in it its 2 M commands of that step.
+    rows = re.findall(r'<text x="0" y="[\d.]+" style="[^"]*">rank (\d+)<',
+                      html)
+    self.assertEqual(rows, ["0", "1"])
+    cells = re.findall(r'<rect class="[FB]\d+" x="[\d.]+" y="([\d.]+)"[^>]*>'
+                       r"<title>(\d[FB]\d): ", html)
+    self.assertEqual(
+        sorted(name for _, name in cells),
+        sorted(f"{s}{op}{m}" for s in (0, 1) for op in "FB" for m in range(4)))
+    heights = [{y for y, name in cells if name[0] == stage} for stage in "01"]
+    self.assertEqual([len(of_stage) for of_stage in heights], [1, 1], cells)
+    self.assertNotEqual(*heights)
+    # The bubble that was measured beside the textbook's.
+    figures = dict(re.findall(r"<span>([^<]+)</span><b>([^<]+) %</b>", html))
+    measured = self.json_lines("metrics.jsonl")[number - 1]["bubble_rate"]
+    self.assertAlmostEqual(float(figures["bubble of this step"]),
+                           100 * measured, delta=0.051)
+    self.assertAlmostEqual(float(figures["median of the job"]),
+                           100 * summary["bubble_rate"]["measured"],
+                           delta=0.051)
+    self.assertEqual(figures["(K−1)/(M+K−1)"], "20.0")
 
   def test_stage_that_stops_in_order_does_not_warn_of_its_session(self):
     self.write_job(pc.TINY_JOB)
