@@ -38,6 +38,8 @@ std::vector<const StageEntry*> Candidates(const spec::JobSpec& spec,
   return free;
 }
 
+// In order of preference. (No stage registers as "cuda" yet: server/backends.cc
+// has no such kind.)
 std::vector<std::string> KindsFor(spec::DeviceKind device) {
   if (device == spec::DeviceKind::kAuto) return {"cuda", "cpu"};
   return {std::string(spec::NameOf(spec::kDeviceKindNames, device))};

@@ -35,7 +35,7 @@ struct EdgeFailure {
   common::time::MonotonicTime at;
 };
 
-// A stage that is lost by rule (c), and what gave it away.
+// A stage that is lost by the first rule above, and what gave it away.
 struct LostStage {
   std::string name;
   std::string evidence;

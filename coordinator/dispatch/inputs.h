@@ -1,5 +1,5 @@
-// Round 2 of the checks: what the readers of the data saw, and what follows
-// from it for the job (docs/ARCHITECTURE.md). Pure.
+// The answers to CheckInputs: what the readers of the data saw, and what
+// follows from it for the job (docs/ARCHITECTURE.md, PLANNING). Pure.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_INPUTS_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_INPUTS_H_
 

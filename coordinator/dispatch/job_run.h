@@ -136,7 +136,7 @@ class JobRun {
   // failed with that.
   bool Tell(int rank, v1::CoordinatorMessage message,
             const RunContext& context);
-  // A message that nobody waits for any more, or not yet.
+  // Elsewhere a message of `phase` is late or early: nobody waits for it.
   bool InPhase(Phase phase) const { return phase_ == phase; }
 
   // job_run_assembly.cc

@@ -1,4 +1,4 @@
-// JobRun from the first command to the last shard: phases 4 and 5.
+// JobRun from the first command to the last shard: kStepping, kEnding.
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -1,5 +1,5 @@
-// Settings of the coordinator's core: the deadlines of docs/ARCHITECTURE and
-// what identifies this process. Given once by main.
+// Settings of the coordinator's core: the deadlines of docs/ARCHITECTURE.md and
+// what identifies this process. Filled in by coordinator/coordinator.cc.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_OPTIONS_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_OPTIONS_H_
 

@@ -78,7 +78,7 @@ class StepBarrier {
   int64_t released() const { return released_ ? applied_ + 1 : 0; }
   // Reports and acks that were taken in; duplicates do not count.
   int64_t accepted() const { return accepted_; }
-  // Ranks that the barrier waits for, with a word on what is missing.
+  // Ranks that the barrier waits for: for their reports, or for their acks.
   std::vector<int> Missing() const;
 
  private:

@@ -16,8 +16,8 @@ namespace penstock::coordinator::jobs {
 // One job, as it is told to people and as it was asked for.
 struct JobRecord {
   v1::Job job;
-  // The request that made it, so that a restarted coordinator can parse it
-  // again; its request_id makes creation idempotent.
+  // The request that made it: its request_id makes creation idempotent, and
+  // from a durable store a restarted coordinator parses the rest again.
   v1::CreateJobRequest request;
 };
 

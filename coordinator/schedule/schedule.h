@@ -1,7 +1,7 @@
 // A pipeline schedule: for each rank the order of its commands in one step.
 // It says nothing of messages or buffers; lowering adds those. A Schedule is a
-// plain value that may hold anything a user wrote: only Verify makes it
-// trustworthy.
+// plain value that may hold anything a user wrote: trust it only after Verify
+// (verifier.h).
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_SCHEDULE_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_SCHEDULE_H_
 

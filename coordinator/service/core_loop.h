@@ -2,7 +2,7 @@
 //
 // gRPC handlers post what they decoded and finish their calls from the answer;
 // nothing else touches the core. Actions are carried out in their order:
-// messages go to sessions (SessionSink), files to a writer thread (JobFiles),
+// messages go to stages (Sessions), files to a writer thread (JobFiles),
 // news to watchers (JobFeed), probes to the probe.
 #ifndef PENSTOCK_COORDINATOR_SERVICE_CORE_LOOP_H_
 #define PENSTOCK_COORDINATOR_SERVICE_CORE_LOOP_H_

@@ -1,7 +1,7 @@
 // The part of a job's checks that needs a look at the training data: what the
-// file really is and how long its lines are. Whoever reads data (round 2 of the
-// checks, or a coordinator that sees the file) gathers the facts; this pure
-// function completes the JobSpec with them.
+// file really is and how long its lines are. Whoever reads data (the
+// stages that CheckInputs asks, or who sees the file) gathers the facts; these
+// pure functions complete the JobSpec with them.
 #ifndef PENSTOCK_COORDINATOR_SPEC_DATA_FACTS_H_
 #define PENSTOCK_COORDINATOR_SPEC_DATA_FACTS_H_
 

@@ -89,7 +89,7 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // "reference", "cpu", "cuda", "virtual".
+  // "reference", "cpu": the kinds of server/backends.cc.
   virtual absl::string_view kind() const = 0;
 
   // What decides the bits: device kind, ISA level, numerics version, kernel

@@ -79,7 +79,7 @@ def wait_until(condition, what, limit=LONG):
 
 
 class Finished:
-  """A program that has ended: exit code, streams, seconds."""
+  """A program that has ended: exit code and streams."""
 
   def __init__(self, code, stdout, stderr):
     self.code, self.stdout, self.stderr = code, stdout, stderr

@@ -1,5 +1,5 @@
-// Reads a message of known length from a non-blocking socket, in as many
-// pieces as it comes, and never a byte more.
+// Messages of known length over a socket without blocking: read in as many
+// pieces as they come and never a byte more, or written in one.
 #ifndef PENSTOCK_SERVER_TRANSPORT_TCP_EXACT_READ_H_
 #define PENSTOCK_SERVER_TRANSPORT_TCP_EXACT_READ_H_
 
@@ -11,8 +11,9 @@
 
 namespace penstock::server::transport::tcp {
 
-// Reads into `bytes` from *have on and advances it: whole when it reaches the
-// size. Unavailable when the peer has closed or the connection broke.
+// Reads into `bytes` from `have` on and advances it: whole when it has reached
+// the size. OK with less: no more has come yet; again when the socket is
+// readable. Unavailable when the peer has closed or the connection broke.
 absl::Status ReadExactly(const Fd& socket, absl::Span<std::byte> bytes,
                          size_t& have);
 

@@ -1,6 +1,6 @@
 // A Core and fake stages in one process: carries out actions in order, with
-// time that the test moves. Messages arrive at once; random_cluster.h delays
-// them.
+// time that the test moves. Messages arrive at once; the cluster of
+// simulation_test.cc delays them.
 #ifndef PENSTOCK_TESTS_COORDINATOR_DISPATCH_FAKE_CLUSTER_H_
 #define PENSTOCK_TESTS_COORDINATOR_DISPATCH_FAKE_CLUSTER_H_
 
