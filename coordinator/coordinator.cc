@@ -34,6 +34,9 @@ constexpr absl::Duration kEmbeddedCancelDeadline = absl::Milliseconds(1500);
 // Its stages start with it: all have registered by then, or never will.
 constexpr absl::Duration kEmbeddedQueueDeadline = absl::Seconds(60);
 constexpr absl::Duration kEmbeddedWaitingNotice = absl::Seconds(5);
+// How long a monitor port that answers is watched. Its refusal must come within
+// cause_window (dispatch/options.h) to count.
+constexpr absl::Duration kProbe = absl::Milliseconds(150);
 
 dispatch::Options CoreOptions(const Coordinator::Options& options) {
   dispatch::Options core;
@@ -108,8 +111,10 @@ class CoordinatorProcess final : public Coordinator,
     sessions_->Close(action);
   }
   void ProbeMonitor(const dispatch::ProbeMonitor& action) override {
-    probes_.Post([this, action] {
-      if (service::Probe(action.address) != service::ProbeResult::kRefused) {
+    const common::time::MonotonicTime until = clock_.Monotonic() + kProbe;
+    probes_.Post([this, action, until] {
+      if (service::Probe(action.address, clock_, until) !=
+          service::ProbeResult::kRefused) {
         return;
       }
       loop_.Post([action](dispatch::Core& core, const dispatch::Now& now,

@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/file/fd.h"
 #include "common/rpc/address.h"
 
 namespace penstock::coordinator::service {
@@ -17,9 +19,8 @@ namespace {
 
 constexpr int kTimeoutMs = 200;
 
-ProbeResult Connect(int family, const sockaddr* name, socklen_t length) {
-  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return ProbeResult::kUnknown;
+// What a connect says that is given kTimeoutMs.
+ProbeResult ResultOf(int fd, const sockaddr* name, socklen_t length) {
   int error = connect(fd, name, length) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
     pollfd waiting{.fd = fd, .events = POLLOUT, .revents = 0};
@@ -29,15 +30,35 @@ ProbeResult Connect(int family, const sockaddr* name, socklen_t length) {
       getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
     }
   }
-  close(fd);
   if (error == 0) return ProbeResult::kListening;
   return error == ECONNREFUSED || error == ENOENT ? ProbeResult::kRefused
                                                   : ProbeResult::kUnknown;
 }
 
+// Until nobody listens any more, or it is `until`.
+ProbeResult Connect(int family, const sockaddr* name, socklen_t length,
+                    const common::time::Clock& clock,
+                    common::time::MonotonicTime until) {
+  while (true) {
+    const common::file::Fd fd(
+        socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd.open()) return ProbeResult::kUnknown;
+    const ProbeResult result = ResultOf(fd.get(), name, length);
+    const absl::Duration left = until - clock.Monotonic();
+    if (result != ProbeResult::kListening || left <= absl::ZeroDuration()) {
+      return result;
+    }
+    // A server that goes takes this connection with it.
+    pollfd held{.fd = fd.get(), .events = POLLRDHUP, .revents = 0};
+    const auto wait = static_cast<int>(absl::ToInt64Milliseconds(left)) + 1;
+    if (poll(&held, 1, wait) != 1) return result;
+  }
+}
+
 }  // namespace
 
-ProbeResult Probe(const std::string& text) {
+ProbeResult Probe(const std::string& text, const common::time::Clock& clock,
+                  common::time::MonotonicTime until) {
   const auto address = common::rpc::ParseAddress(text);
   if (!address.ok()) return ProbeResult::kUnknown;
   if (address->kind == common::rpc::AddressKind::kUnix) {
@@ -45,7 +66,7 @@ ProbeResult Probe(const std::string& text) {
     name.sun_family = AF_UNIX;
     std::memcpy(name.sun_path, address->path.data(), address->path.size());
     return Connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&name),
-                   sizeof(name));
+                   sizeof(name), clock, until);
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -56,7 +77,8 @@ ProbeResult Probe(const std::string& text) {
   }
   ProbeResult result = ProbeResult::kUnknown;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    result = Connect(each->ai_family, each->ai_addr, each->ai_addrlen);
+    result =
+        Connect(each->ai_family, each->ai_addr, each->ai_addrlen, clock, until);
     if (result == ProbeResult::kListening) break;
   }
   freeaddrinfo(found);

@@ -5,14 +5,19 @@
 
 #include <string>
 
+#include "common/time/clock.h"
+
 namespace penstock::coordinator::service {
 
 enum class ProbeResult { kListening, kRefused, kUnknown };
 
-// One connect, blocking for at most 200 ms. kRefused only when the kernel of
-// the address' host says that nobody listens (also: the Unix socket's file is
+// Blocks for at most 200 ms an address of the host, and until `until` where
+// somebody listens: a process that dies closes one socket after the other, and
+// this one may go after the session's. kRefused only when the kernel of the
+// address' host says that nobody listens (also: the Unix socket's file is
 // gone); kUnknown for everything else.
-ProbeResult Probe(const std::string& address);
+ProbeResult Probe(const std::string& address, const common::time::Clock& clock,
+                  common::time::MonotonicTime until);
 
 }  // namespace penstock::coordinator::service
 

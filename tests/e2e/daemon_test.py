@@ -275,6 +275,53 @@ class DaemonTest(pc.PenstockCase):
     self.terminate(second)
     self.terminate(coordinator)
 
+  def test_killed_stage_of_a_job_is_found_long_before_its_lease(self):
+    # Nobody reaps these stages for the coordinator: it goes by the session that
+    # breaks, and by the neighbours' edges or, of a job of one stage, by the
+    # monitor's port alone.
+    for count, kind in ((3, "unix"), (1, "unix"), (1, "tcp")):
+      with self.subTest(count=count, kind=kind):
+        run = self.work / f"run-{count}-{kind}"
+        coordinator, address = self.start_coordinator(
+            "--embedded", listen="127.0.0.1:0")
+        names = [f"stage-{rank}" for rank in range(count)]
+        stages = [
+            self.start("penstock-stage", "--coordinator", address, "--name",
+                       name, "--listen", f"unix:{self.folder}/{name}.sock"
+                       if kind == "unix" else "127.0.0.1:0")
+            for name in names]
+        self.write_job(pc.TINY_JOB.replace("stages: 2", f"stages: {count}")
+                       .replace("steps: 4", "steps: 1000000"))
+        submit = self.start("penstock_submit_job", address, "job.yaml", run)
+        metrics = run / "metrics.jsonl"
+        pc.wait_until(lambda: submit.poll() is not None or
+                      metrics.exists() and metrics.stat().st_size > 0,
+                      "a step is committed")
+        victim = names[count // 2]
+        since = time.monotonic()
+        stages[count // 2].kill()
+        done = self.finish(submit)
+        # The lease is 10 s.
+        self.assertLess(time.monotonic() - since, 4)
+        self.assertEqual(done.code, 0, done)
+        summary = self.summary(run)
+        self.assertEqual((summary["state"], summary["reason"],
+                          summary["cause"]["stage"]),
+                         ("FAILED", "STAGE_LOST", victim))
+        evidence = ["its monitor port refuses connections"]
+        if count > 1:
+          evidence.append(r"stage-[02] lost its data edge to it")
+        self.assertRegex(summary["cause"]["message"],
+                         rf"^{victim} \(.*\) is lost: its session broke and "
+                         rf"({'|'.join(evidence)})")
+        lost = [event["stage"] for event in self.json_lines("events.jsonl", run)
+                if event["kind"] == "STAGE_LOST" and not event["consequence"]]
+        self.assertEqual(lost, [victim])
+        for stage in stages:
+          if stage.poll() is None:
+            self.terminate(stage)
+        self.terminate(coordinator)
+
   def test_silent_stage_is_lost_after_its_lease(self):
     coordinator, address = self.start_coordinator("--lease", "1s",
                                                   "--heartbeat", "200ms")

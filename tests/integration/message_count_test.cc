@@ -155,7 +155,7 @@ class CountedStage {
     return request;
   }
 
-  const common::time::RealClock clock_;
+  common::time::RealClock clock_;
   const common::ids::RandomSource random_ = common::ids::SystemRandom();
   CountingLink link_;
   std::unique_ptr<server::transport::tcp::Listener> listener_;
