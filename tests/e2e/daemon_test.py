@@ -2,10 +2,12 @@
 ask them: addresses, names, leases, exit codes, output formats."""
 
 import json
+import os
 import re
 import signal
 import socket
 import stat
+import subprocess
 import time
 import unittest
 
@@ -19,6 +21,18 @@ def has_ipv6():
   except OSError:
     return False
   return True
+
+
+# Runs a command as process 1 of a PID namespace, and ends with its exit code.
+AS_PID_1 = ("unshare", "--pid", "--fork", "--kill-child")
+
+
+def has_pid_namespaces():
+  try:
+    return subprocess.run([*AS_PID_1, "true"], capture_output=True,
+                          check=False).returncode == 0
+  except FileNotFoundError:
+    return False
 
 
 class DaemonTest(pc.PenstockCase):
@@ -204,6 +218,35 @@ class DaemonTest(pc.PenstockCase):
   def listens(self, name):
     with socket.socket(socket.AF_UNIX) as connection:
       return connection.connect_ex(str(self.folder / name)) == 0
+
+  def test_sigterm_ends_a_daemon_that_is_pid_1(self):
+    # Of process 1 the kernel drops signals for which there is no handler.
+    if not has_pid_namespaces():
+      self.skipTest("no new PID namespace is permitted here")
+
+    def terminate(child, program):
+      (pid,) = [pid for pid, command in pc.processes_of(self.folder).items()
+                if command.startswith(str(self.binaries / program))]
+      os.kill(pid, signal.SIGTERM)
+      since = time.monotonic()
+      done = self.finish(child)
+      self.assertEqual(done.code, 0, done)
+      self.assertLess(time.monotonic() - since, 5)
+
+    address = f"unix:{self.folder}/coordinator.sock"
+    coordinator = self.start_command(
+        [*AS_PID_1, self.binaries / "penstock-coordinator", "--state-dir",
+         self.folder / "state", "--listen", address])
+    pc.wait_until(lambda: self.penstock("health", "--address",
+                                        address).code == 0, "it serves")
+    stage = self.start_command(
+        [*AS_PID_1, self.binaries / "penstock-stage", "--coordinator", address,
+         "--name", "stage-a", "--listen", f"unix:{self.folder}/stage-a.sock"])
+    got = self.await_stage(address, "stage-a", "REGISTERED")
+    self.assertEqual(got["pid"], 1)
+    terminate(stage, "penstock-stage")
+    self.await_stage(address, "stage-a", "LOST")  # It was told.
+    terminate(coordinator, "penstock-coordinator")
 
   def test_second_signal_ends_the_coordinator_at_once(self):
     coordinator, address = self.start_coordinator()
