@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
+#include "common/log/log.h"
 #include "common/rpc/deadline.h"
 #include "common/rpc/grpc_settings.h"
 #include "common/rpc/grpc_status.h"
@@ -62,6 +64,13 @@ class SessionStream final
       writer_.End(absl::OkStatus());
       return;
     }
+    if (!answered_) {
+      // Of a name's addresses the one that was reached, with its family.
+      answered_ = true;
+      LOG(INFO) << "the coordinator answers at "
+                << absl::StrReplaceAll(context_.peer(),
+                                       {{"%5B", "["}, {"%5D", "]"}});
+    }
     listener_.on_message(std::move(incoming_));
     incoming_.Clear();
     reads_.Release();
@@ -88,6 +97,7 @@ class SessionStream final
   // gRPC's.
   grpc::ClientContext context_;
   v1::CoordinatorMessage incoming_;
+  bool answered_ = false;  // Handed on as incoming_ is.
 };
 
 // One registration attempt. Deletes itself in the callback.

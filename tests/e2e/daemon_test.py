@@ -184,7 +184,8 @@ class DaemonTest(pc.PenstockCase):
                              "127.0.0.2")
     there = self.await_stage(f"127.0.0.1:{port}", "stage-b", "REGISTERED")
     self.assertRegex(there["data_address"], r"^127\.0\.0\.2:[1-9]\d*$")
-    self.terminate(other)
+    log = self.terminate(other).stderr
+    self.assertIn(f"the coordinator answers at ipv6:[::1]:{port}\n", log)
     for host in ("127.0.0.1", "[::1]", "localhost"):
       done = self.penstock("health", "--address", f"{host}:{port}")
       self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
@@ -195,6 +196,40 @@ class DaemonTest(pc.PenstockCase):
         "the stage is ready")
     self.terminate(stage)
     self.terminate(coordinator)
+
+  def test_every_address_of_a_name_is_dialled(self):
+    # Whichever is taken first, of one of these coordinators it is another's.
+    hosts = self.work / "hosts"
+    hosts.write_text("127.0.0.1 localhost two.test\n127.0.0.2 two.test\n")
+    with_hosts = ("unshare", "--mount", "sh", "-c",
+                  f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh")
+    try:
+      allowed = subprocess.run([*with_hosts, "true"], capture_output=True,
+                               check=False).returncode == 0
+    except FileNotFoundError:
+      allowed = False
+    if not allowed:
+      self.skipTest("no file system can be mounted here")
+    for host in ("127.0.0.1", "127.0.0.2"):
+      with self.subTest(host):
+        coordinator, address = self.start_coordinator(listen=f"{host}:0")
+        port = address.rpartition(":")[2]
+        done = self.finish(self.start_command(
+            [*with_hosts, self.binaries / "penstock", "health", "--address",
+             f"two.test:{port}"]))
+        self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
+        stage = self.start_command(
+            [*with_hosts, self.binaries / "penstock-stage", "--coordinator",
+             f"two.test:{port}", "--name", "stage-a", "--listen",
+             f"unix:{self.folder}/stage-a.sock"])
+        got = self.await_stage(address, "stage-a", "REGISTERED")
+        os.kill(got["pid"], signal.SIGTERM)
+        done = self.finish(stage)
+        self.assertEqual(done.code, 0, done)
+        # Which of them it was, and its family, are in the log.
+        self.assertRegex(done.stderr, rf"(?m) INFO .*the coordinator answers at "
+                         rf"ipv4:{host}:{port}$")
+        self.terminate(coordinator)
 
   def test_sockets_are_for_owner_and_group(self):
     coordinator, address = self.start_coordinator()
