@@ -179,8 +179,7 @@ void JobRun::Fail(Job::StateReason reason, const v1::Cause& cause,
 }
 
 void JobRun::Cancel(const RunContext& context) {
-  // It ends already.
-  if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
+  if (!NeedsStages()) return;        // It ends already.
   log_.OpenFolder(context.actions);  // Nobody refused the job.
   const v1::Cause cause = common::rpc::ToCause(
       common::status::WithReason(absl::CancelledError("cancelled"),
@@ -260,11 +259,8 @@ void JobRun::WriteResults(const RunContext& context) {
 }
 
 void JobRun::Forgive(absl::Duration gap, const RunContext& context) {
-  const auto later = [&](MonotonicTime& time) {
-    time = std::min(time + gap, context.now.monotonic);
-  };
-  later(since_);
-  later(moved_);
+  since_ = registry::AfterGap(since_, gap, context.now.monotonic);
+  moved_ = registry::AfterGap(moved_, gap, context.now.monotonic);
   deadline_ += gap;
   first_cause_.Forgive(gap);
   log_.Occur(
@@ -279,11 +275,6 @@ void JobRun::Forgive(absl::Duration gap, const RunContext& context) {
            " from now on"),
        .step = log_.job().step()},
       context.now, context.actions);
-}
-
-MonotonicTime JobRun::NextTick() const {
-  if (phase_ == Phase::kStopping || over()) return deadline_;
-  return std::min(deadline_, first_cause_.NextDeadline());
 }
 
 }  // namespace penstock::coordinator::dispatch

@@ -136,6 +136,12 @@ class JobRun {
   // failed with that.
   bool Tell(int rank, v1::CoordinatorMessage message,
             const RunContext& context);
+  // Whether what becomes of a stage still decides how the job ends: not once it
+  // is stopping, and not while its finished model gets its name.
+  bool NeedsStages() const {
+    return phase_ != Phase::kPublishing && phase_ != Phase::kStopping &&
+           phase_ != Phase::kOver;
+  }
   // Elsewhere a message of `phase` is late or early: nobody waits for it.
   bool InPhase(Phase phase) const { return phase_ == phase; }
 
@@ -146,10 +152,6 @@ class JobRun {
   void Assemble(const RunContext& context);
   void OnReady(int rank, const v1::StageReady& ready,
                const RunContext& context);
-  // When the stage last got on with its files, in this phase.
-  common::time::MonotonicTime ReadOn(int rank, const RunContext& context) const;
-  // Whether the phase's deadline moved, since files are being read.
-  bool ExtendDeadline(const RunContext& context);
   // Warns where a rank did not allocate what was planned.
   void CompareMemory(int rank, const v1::MemoryBytes& measured,
                      const RunContext& context);
@@ -191,6 +193,22 @@ class JobRun {
   std::string MissingText() const;
   std::vector<RankStanding> Standings(const RunContext& context) const;
   void CheckProgress(const RunContext& context);
+
+  // job_run_deadlines.cc
+  // When the stage last got on with its files, in this phase.
+  common::time::MonotonicTime ReadOn(int rank, const RunContext& context) const;
+  // Whether the phase's deadline moved, since files are being read.
+  bool ExtendDeadline(const RunContext& context);
+  // Whether it moved since a stage is away: of that the lease decides, whose
+  // loss says more.
+  bool AwaitLease(const RunContext& context);
+  // Ranks whose answer this phase waits for.
+  std::vector<int> Unanswered() const;
+  std::string DescribeUnanswered(const RunContext& context) const;
+  // The phase's deadline has passed.
+  void FailOverdue(const RunContext& context);
+  // Ends without the stages that did not drop the job in time.
+  void StopWithout(const RunContext& context);
 
   // job_run_losses.cc
   void OnFailure(absl::string_view stage, const v1::StageFailure& failure,

@@ -1,4 +1,4 @@
-// JobRun from QUEUED to the first command: phases 1 to 3, and the clock.
+// JobRun from QUEUED to the first command: phases 1 to 4.
 #include <algorithm>
 #include <utility>
 
@@ -238,36 +238,6 @@ void JobRun::KeepWaiting(const RunContext& context) {
       std::min(context.now.monotonic + context.options.waiting_notice, end);
 }
 
-common::time::MonotonicTime JobRun::ReadOn(int rank,
-                                           const RunContext& context) const {
-  const registry::StageEntry* entry = context.registry.Find(crew_.names[rank]);
-  return entry == nullptr ? since_ : std::max(since_, entry->progressed);
-}
-
-bool JobRun::ExtendDeadline(const RunContext& context) {
-  auto deadline = common::time::MonotonicTime::Infinite();
-  if (phase_ == Phase::kChecking) {
-    for (int rank = 0; rank < ranks(); ++rank) {
-      if (checked_[rank].has_value()) continue;
-      deadline = std::min(deadline, ReadOn(rank, context) +
-                                        context.options.check_inputs_deadline);
-    }
-  } else if (phase_ == Phase::kAssembling) {
-    // Whoever is ready waits for the others: one that reads on is enough.
-    auto moved = moved_;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      moved = std::max(moved, ReadOn(rank, context));
-    }
-    deadline = std::min(moved + context.options.assembly_stall_deadline,
-                        since_ + context.options.assembly_deadline);
-  } else {
-    return false;
-  }
-  if (deadline <= context.now.monotonic) return false;
-  deadline_ = deadline;
-  return true;
-}
-
 void JobRun::CompareMemory(int rank, const v1::MemoryBytes& measured,
                            const RunContext& context) {
   const planner::RankMemory& predicted = plan_->memory[rank];
@@ -293,108 +263,6 @@ void JobRun::CompareMemory(int rank, const v1::MemoryBytes& measured,
                   absl::StrJoin(parts, ", "), ")"),
               .stage_name = crew_.names[rank]},
              context.now, context.actions);
-}
-
-void JobRun::Tick(const RunContext& context) {
-  Blame(context);
-  if (phase_ == Phase::kStepping) CheckProgress(context);
-  if (over() || context.now.monotonic < deadline_) return;
-  if (ExtendDeadline(context)) return;
-  if (phase_ == Phase::kChecking || phase_ == Phase::kProbing ||
-      phase_ == Phase::kAssembling || phase_ == Phase::kEnding) {
-    // Of a stage that is away the lease decides: its loss says more.
-    for (const std::string& name : crew_.names) {
-      const registry::StageEntry* entry = context.registry.Find(name);
-      if (entry == nullptr || entry->connected()) continue;
-      const auto lease_end =
-          entry->last_contact + context.options.registry.lease;
-      if (context.now.monotonic >= lease_end) continue;
-      deadline_ = lease_end;
-      return;
-    }
-  }
-  const auto missing = [&](const auto& answers) {
-    std::vector<std::string> names;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      if (answers[rank].has_value()) continue;
-      if (phase_ == Phase::kChecking &&
-          ReadOn(rank, context) + context.options.check_inputs_deadline >
-              context.now.monotonic) {
-        continue;  // It is reading.
-      }
-      const registry::StageEntry* entry =
-          context.registry.Find(crew_.names[rank]);
-      names.push_back(absl::StrCat(
-          crew_.names[rank], " on host ", crew_.hosts[rank],
-          entry != nullptr && entry->connected() ? "" : " (not connected)"));
-    }
-    // Then it is a folder of ours that is slow.
-    return names.empty() ? std::string("the coordinator")
-                         : absl::StrJoin(names, ", ");
-  };
-  const std::string waited =
-      absl::FormatDuration(context.now.monotonic - since_);
-  const auto overdue = [&](Job::StateReason reason, const std::string& text) {
-    Fail(reason, common::rpc::ToCause(absl::DeadlineExceededError(text), ""),
-         context);
-  };
-  switch (phase_) {
-    case Phase::kQueued:
-      KeepWaiting(context);
-      break;
-    case Phase::kChecking:
-      overdue(Job::STATE_REASON_INPUT_NOT_VISIBLE,
-              absl::StrCat(
-                  "the inputs (", job_.spec.data.train,
-                  job_.spec.model.from.empty() ? ""
-                                               : " and " + job_.spec.model.from,
-                  ") were neither seen nor read on for ",
-                  absl::FormatDuration(context.options.check_inputs_deadline),
-                  " by ", missing(checked_)));
-      break;
-    case Phase::kProbing:
-      overdue(Job::STATE_REASON_INPUT_NOT_VISIBLE,
-              absl::StrCat("the run directory ", log_.job().run_directory(),
-                           " was not written to for ", waited, " by ",
-                           missing(probed_)));
-      break;
-    case Phase::kAssembling:
-      overdue(
-          Job::STATE_REASON_TRANSPORT_TIMEOUT,
-          absl::StrCat("not ready after ", waited, ", the last ",
-                       absl::FormatDuration(context.now.monotonic - moved_),
-                       " without a stage that got ready: ", missing(ready_)));
-      break;
-    case Phase::kEnding:
-      overdue(Job::STATE_REASON_TRANSPORT_TIMEOUT,
-              absl::StrCat("the trained model was not written after ", waited,
-                           " by ", missing(ends_)));
-      break;
-    case Phase::kPublishing:
-      overdue(Job::STATE_REASON_INPUT_NOT_VISIBLE,
-              absl::StrCat("the trained model in ", log_.job().run_directory(),
-                           "/", output_, " did not get its name for ", waited));
-      break;
-    case Phase::kStopping: {
-      std::vector<std::string> holding;
-      for (const std::string& name : crew_.names) {
-        if (context.links.Aborting(name)) holding.push_back(name);
-      }
-      log_.Occur(
-          {.severity = Occurrence::SEVERITY_WARNING,
-           .kind = "STAGE_DID_NOT_ABORT",
-           .message = absl::StrCat("still not free after ",
-                                   "the abort: ", absl::StrJoin(holding, ", ")),
-           .step = log_.job().step(),
-           .consequence = true},
-          context.now, context.actions);
-      Finish(verdict_, context);
-      break;
-    }
-    case Phase::kStepping:  // CheckProgress.
-    case Phase::kOver:
-      break;
-  }
 }
 
 }  // namespace penstock::coordinator::dispatch

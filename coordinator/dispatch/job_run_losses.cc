@@ -15,11 +15,10 @@ using v1::Occurrence;
 void JobRun::OnFailure(absl::string_view stage, const v1::StageFailure& failure,
                        const RunContext& context) {
   if (failure.epoch() != context.links.epoch(stage)) return;  // Aborted since.
-  if (phase_ == Phase::kPublishing) return;
   v1::Cause cause = failure.cause();
   if (cause.stage_name().empty()) cause.set_stage_name(std::string(stage));
-  if (phase_ == Phase::kStopping) {
-    Consequence(stage, cause, context);
+  if (!NeedsStages()) {
+    if (phase_ == Phase::kStopping) Consequence(stage, cause, context);
     return;
   }
   if (!failure.has_edge() || !plan_.has_value()) {
@@ -49,7 +48,7 @@ void JobRun::OnFailure(absl::string_view stage, const v1::StageFailure& failure,
 }
 
 void JobRun::SessionBroken(absl::string_view stage, const RunContext& context) {
-  if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
+  if (!NeedsStages()) return;
   first_cause_.SessionBroken(stage, context.now.monotonic);
   log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
               .kind = "SESSION_BROKEN",
@@ -86,17 +85,14 @@ void JobRun::SessionRestored(absl::string_view stage, const v1::Hello& hello,
 
 void JobRun::MonitorRefused(absl::string_view stage,
                             const RunContext& context) {
-  if (phase_ == Phase::kStopping || phase_ == Phase::kPublishing) return;
+  if (!NeedsStages()) return;
   first_cause_.MonitorRefused(stage, context.now.monotonic);
   Blame(context);
 }
 
 // Decides when the evidence suffices, or its window is over.
 void JobRun::Blame(const RunContext& context) {
-  if (phase_ == Phase::kPublishing || phase_ == Phase::kStopping ||
-      phase_ == Phase::kOver) {
-    return;
-  }
+  if (!NeedsStages()) return;
   if (const auto lost = first_cause_.Lost(); lost.has_value()) {
     const registry::StageEntry* entry = context.registry.Find(lost->name);
     CHECK(entry != nullptr);  // It is of this job's crew.
@@ -112,7 +108,6 @@ void JobRun::Blame(const RunContext& context) {
 
 void JobRun::StageLost(absl::string_view stage, const v1::Cause& cause,
                        const RunContext& context) {
-  if (phase_ == Phase::kPublishing) return;
   if (phase_ == Phase::kStopping) {
     if (verdict_.cause.stage_name() != stage) {
       Consequence(stage, cause, context);
@@ -120,6 +115,7 @@ void JobRun::StageLost(absl::string_view stage, const v1::Cause& cause,
     StageReleased(stage, context);
     return;
   }
+  if (!NeedsStages()) return;
   v1::Cause told = cause;
   if (phase_ == Phase::kStepping) {
     absl::StrAppend(told.mutable_message(),

@@ -108,47 +108,25 @@ ordered_json StageEntry(const SummaryRequest& request, int rank) {
   return stage;
 }
 
-}  // namespace
-
-std::string WeightsDigest(const std::vector<v1::EndReport>& ends) {
-  std::map<std::string, std::string> digests;
-  for (const v1::EndReport& end : ends) {
-    for (const v1::TensorDigest& digest : end.digests()) {
-      digests[digest.name()] = digest.sha256();
-    }
+ordered_json Versions(const SummaryRequest& request) {
+  ordered_json devices = ordered_json::array();
+  for (size_t i = 0; i < request.crew.names.size(); ++i) {
+    devices.push_back(request.crew.device_kind);
   }
-  common::digest::Sha256 all;
-  for (const auto& [name, digest] : digests) {
-    all.Update(absl::string_view(name));
-    all.Update(absl::string_view("\0", 1));
-    all.Update(absl::string_view(digest));
-  }
-  return common::digest::ToHex(all.Finish());
+  return {{"penstock", request.build.version()},
+          {"build", request.build.build()},
+          {"protocol", request.crew.names.empty()
+                           ? ordered_json(nullptr)
+                           : ordered_json(request.crew.protocol)},
+          {"numerics", request.crew.numerics_id},
+          {"devices", devices}};
 }
 
-std::string Fingerprint(const spec::JobSpec& spec,
-                        const std::string& data_digest) {
-  return common::digest::ToHex(common::digest::Sha256Of(absl::StrCat(
-      spec::ToResolvedYaml(spec::WithoutPaths(spec)), "\n", data_digest)));
-}
-
-std::string Summary(const SummaryRequest& request) {
+// What was trained, how well and how fast.
+void AddResults(const SummaryRequest& request, ordered_json& summary) {
   const v1::Job& job = request.job;
   const Accounting* accounting = request.accounting;
   const bool counted = accounting != nullptr && accounting->steps() > 0;
-  ordered_json summary;
-  summary["name"] = job.name();
-  summary["id"] = job.id();
-  summary["state"] = jobs::StateName(job.state());
-  const std::string reason = jobs::ReasonName(job.reason());
-  summary["reason"] =
-      reason.empty() ? ordered_json(nullptr) : ordered_json(reason);
-  if (job.has_cause()) {
-    summary["cause"] = {{"stage", job.cause().stage_name()},
-                        {"message", job.cause().message()}};
-  } else {
-    summary["cause"] = nullptr;
-  }
   summary["steps"] = job.step();
   summary["tokens"] = counted ? accounting->tokens() : 0;
   summary["final_loss"] =
@@ -175,6 +153,48 @@ std::string Summary(const SummaryRequest& request) {
        counted ? OrNull(accounting->bubble_rate()) : ordered_json(nullptr)}};
   summary["pipeline"] = PipelineEntry(request);
   summary["realisation"] = OrNull(Realisation(request));
+}
+
+}  // namespace
+
+std::string WeightsDigest(const std::vector<v1::EndReport>& ends) {
+  std::map<std::string, std::string> digests;
+  for (const v1::EndReport& end : ends) {
+    for (const v1::TensorDigest& digest : end.digests()) {
+      digests[digest.name()] = digest.sha256();
+    }
+  }
+  common::digest::Sha256 all;
+  for (const auto& [name, digest] : digests) {
+    all.Update(absl::string_view(name));
+    all.Update(absl::string_view("\0", 1));
+    all.Update(absl::string_view(digest));
+  }
+  return common::digest::ToHex(all.Finish());
+}
+
+std::string Fingerprint(const spec::JobSpec& spec,
+                        const std::string& data_digest) {
+  return common::digest::ToHex(common::digest::Sha256Of(absl::StrCat(
+      spec::ToResolvedYaml(spec::WithoutPaths(spec)), "\n", data_digest)));
+}
+
+std::string Summary(const SummaryRequest& request) {
+  const v1::Job& job = request.job;
+  ordered_json summary;
+  summary["name"] = job.name();
+  summary["id"] = job.id();
+  summary["state"] = jobs::StateName(job.state());
+  const std::string reason = jobs::ReasonName(job.reason());
+  summary["reason"] =
+      reason.empty() ? ordered_json(nullptr) : ordered_json(reason);
+  if (job.has_cause()) {
+    summary["cause"] = {{"stage", job.cause().stage_name()},
+                        {"message", job.cause().message()}};
+  } else {
+    summary["cause"] = nullptr;
+  }
+  AddResults(request, summary);
   summary["stages"] = ordered_json::array();
   if (request.plan != nullptr) {
     for (int rank = 0; rank < request.plan->program.ranks(); ++rank) {
@@ -185,18 +205,7 @@ std::string Summary(const SummaryRequest& request) {
   summary["fingerprint"] = request.fingerprint.empty()
                                ? ordered_json(nullptr)
                                : ordered_json(request.fingerprint);
-  ordered_json devices = ordered_json::array();
-  for (size_t i = 0; i < request.crew.names.size(); ++i) {
-    devices.push_back(request.crew.device_kind);
-  }
-  summary["versions"] = {
-      {"penstock", request.build.version()},
-      {"build", request.build.build()},
-      {"protocol", request.crew.names.empty()
-                       ? ordered_json(nullptr)
-                       : ordered_json(request.crew.protocol)},
-      {"numerics", request.crew.numerics_id},
-      {"devices", devices}};
+  summary["versions"] = Versions(request);
   return summary.dump(2, ' ', false, kReplace) + "\n";
 }
 

@@ -49,6 +49,11 @@ std::string RangeText(int lowest, int highest) {
 
 }  // namespace
 
+MonotonicTime AfterGap(MonotonicTime time, absl::Duration gap,
+                       MonotonicTime now) {
+  return std::min(time + gap, now);
+}
+
 std::string Describe(const StageEntry& stage) {
   return absl::StrCat(stage.name(), " (incarnation ",
                       stage.registration.incarnation(), ", pid ",
@@ -282,7 +287,7 @@ std::vector<std::string> Registry::Expire(MonotonicTime now) {
 
 void Registry::Forgive(absl::Duration gap, MonotonicTime now) {
   const auto later = [&](MonotonicTime& time) {
-    time = std::min(time + gap, now);
+    time = AfterGap(time, gap, now);
   };
   for (auto& [name, stage] : stages_) {
     if (stage.lost()) continue;

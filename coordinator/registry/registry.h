@@ -85,6 +85,12 @@ struct StageEntry {
   bool connected() const { return session != 0; }
 };
 
+// A time before a gap of which nobody can be blamed: as old at its end, `now`,
+// as it was at its beginning.
+common::time::MonotonicTime AfterGap(common::time::MonotonicTime time,
+                                     absl::Duration gap,
+                                     common::time::MonotonicTime now);
+
 // "stage-1 (incarnation 0d2f..., pid 412 on host n7)".
 std::string Describe(const StageEntry& stage);
 

@@ -1,0 +1,178 @@
+// JobRun and the clock: whether a phase gets on, who keeps it waiting, and what
+// is said when its deadline has passed.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/rpc/cause.h"
+#include "coordinator/dispatch/job_run.h"
+
+namespace penstock::coordinator::dispatch {
+
+using common::time::MonotonicTime;
+using v1::Job;
+using v1::Occurrence;
+
+MonotonicTime JobRun::ReadOn(int rank, const RunContext& context) const {
+  const registry::StageEntry* entry = context.registry.Find(crew_.names[rank]);
+  return entry == nullptr ? since_ : std::max(since_, entry->progressed);
+}
+
+bool JobRun::ExtendDeadline(const RunContext& context) {
+  auto deadline = MonotonicTime::Infinite();
+  if (phase_ == Phase::kChecking) {
+    for (const int rank : Unanswered()) {
+      deadline = std::min(deadline, ReadOn(rank, context) +
+                                        context.options.check_inputs_deadline);
+    }
+  } else if (phase_ == Phase::kAssembling) {
+    // Whoever is ready waits for the others: one that reads on is enough.
+    auto moved = moved_;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      moved = std::max(moved, ReadOn(rank, context));
+    }
+    deadline = std::min(moved + context.options.assembly_stall_deadline,
+                        since_ + context.options.assembly_deadline);
+  } else {
+    return false;
+  }
+  if (deadline <= context.now.monotonic) return false;
+  deadline_ = deadline;
+  return true;
+}
+
+bool JobRun::AwaitLease(const RunContext& context) {
+  if (phase_ != Phase::kChecking && phase_ != Phase::kProbing &&
+      phase_ != Phase::kAssembling && phase_ != Phase::kEnding) {
+    return false;
+  }
+  for (const std::string& name : crew_.names) {
+    const registry::StageEntry* entry = context.registry.Find(name);
+    if (entry == nullptr || entry->connected()) continue;
+    const auto lease_end = entry->last_contact + context.options.registry.lease;
+    if (context.now.monotonic >= lease_end) continue;
+    deadline_ = lease_end;
+    return true;
+  }
+  return false;
+}
+
+std::vector<int> JobRun::Unanswered() const {
+  const auto without = [](const auto& answers) {
+    std::vector<int> ranks;
+    for (size_t rank = 0; rank < answers.size(); ++rank) {
+      if (!answers[rank].has_value()) ranks.push_back(static_cast<int>(rank));
+    }
+    return ranks;
+  };
+  switch (phase_) {
+    case Phase::kChecking:
+      return without(checked_);
+    case Phase::kProbing:
+      return without(probed_);
+    case Phase::kAssembling:
+      return without(ready_);
+    case Phase::kEnding:
+      return without(ends_);
+    default:
+      return {};
+  }
+}
+
+std::string JobRun::DescribeUnanswered(const RunContext& context) const {
+  std::vector<std::string> names;
+  for (const int rank : Unanswered()) {
+    if (phase_ == Phase::kChecking &&
+        ReadOn(rank, context) + context.options.check_inputs_deadline >
+            context.now.monotonic) {
+      continue;  // It is reading.
+    }
+    const registry::StageEntry* entry =
+        context.registry.Find(crew_.names[rank]);
+    names.push_back(absl::StrCat(
+        crew_.names[rank], " on host ", crew_.hosts[rank],
+        entry != nullptr && entry->connected() ? "" : " (not connected)"));
+  }
+  // Then it is a folder of ours that is slow.
+  return names.empty() ? std::string("the coordinator")
+                       : absl::StrJoin(names, ", ");
+}
+
+void JobRun::FailOverdue(const RunContext& context) {
+  const std::string waited =
+      absl::FormatDuration(context.now.monotonic - since_);
+  const std::string stages = DescribeUnanswered(context);
+  Job::StateReason reason = Job::STATE_REASON_INPUT_NOT_VISIBLE;
+  std::string text;
+  switch (phase_) {
+    case Phase::kChecking:
+      text = absl::StrCat(
+          "the inputs (", job_.spec.data.train,
+          job_.spec.model.from.empty() ? "" : " and " + job_.spec.model.from,
+          ") were neither seen nor read on for ",
+          absl::FormatDuration(context.options.check_inputs_deadline), " by ",
+          stages);
+      break;
+    case Phase::kProbing:
+      text = absl::StrCat("the run directory ", log_.job().run_directory(),
+                          " was not written to for ", waited, " by ", stages);
+      break;
+    case Phase::kAssembling:
+      reason = Job::STATE_REASON_TRANSPORT_TIMEOUT;
+      text = absl::StrCat("not ready after ", waited, ", the last ",
+                          absl::FormatDuration(context.now.monotonic - moved_),
+                          " without a stage that got ready: ", stages);
+      break;
+    case Phase::kEnding:
+      reason = Job::STATE_REASON_TRANSPORT_TIMEOUT;
+      text = absl::StrCat("the trained model was not written after ", waited,
+                          " by ", stages);
+      break;
+    case Phase::kPublishing:
+      text = absl::StrCat("the trained model in ", log_.job().run_directory(),
+                          "/", output_, " did not get its name for ", waited);
+      break;
+    default:
+      return;  // No wait of theirs is a failure here.
+  }
+  Fail(reason, common::rpc::ToCause(absl::DeadlineExceededError(text), ""),
+       context);
+}
+
+void JobRun::StopWithout(const RunContext& context) {
+  std::vector<std::string> holding;
+  for (const std::string& name : crew_.names) {
+    if (context.links.Aborting(name)) holding.push_back(name);
+  }
+  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+              .kind = "STAGE_DID_NOT_ABORT",
+              .message = absl::StrCat("still not free after the abort: ",
+                                      absl::StrJoin(holding, ", ")),
+              .step = log_.job().step(),
+              .consequence = true},
+             context.now, context.actions);
+  Finish(verdict_, context);
+}
+
+void JobRun::Tick(const RunContext& context) {
+  Blame(context);
+  if (phase_ == Phase::kStepping) CheckProgress(context);
+  if (over() || context.now.monotonic < deadline_) return;
+  if (ExtendDeadline(context) || AwaitLease(context)) return;
+  if (queued()) {
+    KeepWaiting(context);
+  } else if (phase_ == Phase::kStopping) {
+    StopWithout(context);
+  } else {
+    FailOverdue(context);
+  }
+}
+
+MonotonicTime JobRun::NextTick() const {
+  if (phase_ == Phase::kStopping || over()) return deadline_;
+  return std::min(deadline_, first_cause_.NextDeadline());
+}
+
+}  // namespace penstock::coordinator::dispatch
