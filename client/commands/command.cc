@@ -38,6 +38,18 @@ absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(
   return client;
 }
 
+absl::StatusOr<AnyCoordinator> AnyCoordinator::Find(
+    const std::string& address_flag, const Environment& environment) {
+  AnyCoordinator any;
+  if (address_flag.empty() && environment.address.empty()) {
+    ASSIGN_OR_RETURN(any.embedded_, EmbeddedCoordinator(environment));
+  } else {
+    ASSIGN_OR_RETURN(any.configured_,
+                     ConfiguredCoordinator(address_flag, environment));
+  }
+  return any;
+}
+
 absl::StatusOr<std::unique_ptr<LocalCluster>> EmbeddedCoordinator(
     const Environment& environment) {
   return LocalCluster::Start(

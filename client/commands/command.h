@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +37,23 @@ int Fail(const absl::Status& status);
 // ("no cluster configured") where there is none.
 absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(
     const std::string& address_flag, const Environment& environment);
+
+// The one that answers what needs no stage: the configured one, or where none
+// is, an embedded one that lives as long as this.
+class AnyCoordinator {
+ public:
+  // Errors: ConfiguredCoordinator()'s, EmbeddedCoordinator()'s.
+  static absl::StatusOr<AnyCoordinator> Find(const std::string& address_flag,
+                                             const Environment& environment);
+
+  CoordinatorClient& client() {
+    return embedded_ != nullptr ? embedded_->client() : *configured_;
+  }
+
+ private:
+  std::unique_ptr<CoordinatorClient> configured_;
+  std::unique_ptr<LocalCluster> embedded_;
+};
 
 // A coordinator of our own, without stages yet.
 absl::StatusOr<std::unique_ptr<LocalCluster>> EmbeddedCoordinator(

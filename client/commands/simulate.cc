@@ -25,6 +25,7 @@ struct SimulateFlags {
   std::optional<double> forward, backward_input, backward_weight, transfer;
   double memory_limit = 0;
   std::string format = "table";
+  std::string address;
 };
 
 std::string Json(const v1::SimulateScheduleResponse& response) {
@@ -128,9 +129,9 @@ int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
     request.set_backward_weight(*flags.backward_weight);
   }
   if (flags.transfer) request.set_transfer(*flags.transfer);
-  const auto cluster = EmbeddedCoordinator(environment);
-  if (!cluster.ok()) return Fail(cluster.status());
-  const auto response = (*cluster)->client().SimulateSchedule(request);
+  auto coordinator = AnyCoordinator::Find(flags.address, environment);
+  if (!coordinator.ok()) return Fail(coordinator.status());
+  const auto response = coordinator->client().SimulateSchedule(request);
   if (!response.ok()) return Fail(response.status());
   const std::string out = flags.format == "json"  ? Json(*response)
                           : flags.format == "csv" ? response->csv()
@@ -160,6 +161,10 @@ void AddSimulate(CLI::App& app, const Environment& environment,
   command->add_option("--transfer", flags->transfer, "Time of a message");
   command->add_option("--memory-limit", flags->memory_limit,
                       "A rank's limit, in activations of a whole stage");
+  command->add_option(
+      "--address", flags->address,
+      "unix:PATH or HOST:PORT of a coordinator; without one, and "
+      "without PENSTOCK_ADDRESS, an embedded one answers");
   AddOutputFlag(*command, flags->format, {"table", "json", "csv", "svg"});
   command->callback([flags, &environment, &chosen] {
     chosen = [flags, &environment] { return RunSimulate(*flags, environment); };

@@ -17,6 +17,7 @@ struct Flags {
   std::string file;
   int stages = 0, micro_batches = 0, chunks = 0;
   std::optional<int> slots;
+  std::string address;
 };
 
 int Run(const Flags& flags, const Environment& environment) {
@@ -29,9 +30,9 @@ int Run(const Flags& flags, const Environment& environment) {
   request.set_micro_batches(flags.micro_batches);
   request.set_chunks(flags.chunks);
   if (flags.slots) request.set_slots(*flags.slots);
-  const auto cluster = EmbeddedCoordinator(environment);
-  if (!cluster.ok()) return Fail(cluster.status());
-  const auto response = (*cluster)->client().VerifySchedule(request);
+  auto coordinator = AnyCoordinator::Find(flags.address, environment);
+  if (!coordinator.ok()) return Fail(coordinator.status());
+  const auto response = coordinator->client().VerifySchedule(request);
   if (!response.ok()) return Fail(response.status());
   std::printf("%s: %lld commands, correct; makespan %g with unit times\n",
               flags.file.c_str(), static_cast<long long>(response->commands()),
@@ -54,6 +55,10 @@ void AddVerify(CLI::App& app, const Environment& environment, Chosen& chosen) {
       ->add_option("--slots", flags->slots,
                    "Receiver slots on every edge (default: as computed)")
       ->check(AtLeast(0));
+  command->add_option(
+      "--address", flags->address,
+      "unix:PATH or HOST:PORT of a coordinator; without one, and "
+      "without PENSTOCK_ADDRESS, an embedded one answers");
   command->callback([flags, &environment, &chosen] {
     chosen = [flags, &environment] { return Run(*flags, environment); };
   });

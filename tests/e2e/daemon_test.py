@@ -151,6 +151,26 @@ class DaemonTest(pc.PenstockCase):
     self.assertEqual(self.penstock("health", "--address", address).code, 0)
     self.terminate(coordinator)
 
+  def test_simulate_and_verify_ask_the_configured_coordinator(self):
+    size = ("--stages", "2", "--micro-batches", "2")
+    order = self.penstock("simulate", "--schedule", "gpipe", *size, "-o", "csv")
+    self.assertEqual(order.code, 0, order)  # None is configured: its own.
+    (self.work / "order.csv").write_text(order.stdout)
+    asks = (("simulate", "--schedule", "gpipe", *size, "-o", "csv"),
+            ("verify", "order.csv", *size))
+    coordinator, address = self.start_coordinator()
+    for ask in asks:
+      done = self.penstock(*ask, "--address", address)
+      self.assertEqual(done.code, 0, done)
+    self.variables["PENSTOCK_ADDRESS"] = address
+    self.assertEqual(self.penstock(*asks[0]).stdout, order.stdout)
+    self.terminate(coordinator)
+    # Nobody is there, and no other one is started in its place.
+    for ask in asks:
+      done = self.penstock(*ask)
+      self.assertEqual(done.code, 4, done)
+      self.assertIn("coordinator.sock", done.stderr)
+
   def test_coordinator_on_a_port(self):
     coordinator, address = self.start_coordinator(listen="127.0.0.1:0")
     self.assertRegex(address, r"^127\.0\.0\.1:[1-9]\d*$")
