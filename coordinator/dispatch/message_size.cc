@@ -50,14 +50,11 @@ absl::Status CheckParametersFit(const planner::PlanRequest& request,
                                 const planner::Plan& plan) {
   const schedule::Placement& placement = plan.program.placement;
   planner::ModelShape most = request.model;
-  most.layers = 0;
-  for (int rank = 0; rank < placement.ranks; ++rank) {
-    int64_t blocks = 0;
-    for (const int stage : schedule::StagesOfRank(placement, rank)) {
-      blocks += plan.stages[stage].blocks();
-    }
-    most.layers = std::max(most.layers, blocks);
+  std::vector<int64_t> blocks(placement.ranks, 0);
+  for (int stage = 0; stage < placement.stages(); ++stage) {
+    blocks[placement.rank_of(stage)] += plan.stages[stage].blocks();
   }
+  most.layers = *std::max_element(blocks.begin(), blocks.end());
   const int64_t room = common::rpc::kMaxControlMessageBytes - kStepBytes;
   const int64_t bytes = ParameterListBytes(planner::CountParameters(most));
   if (bytes <= room) return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/log/log.h"
+#include "coordinator/schedule/memory_use.h"
 
 namespace penstock::coordinator::planner {
 namespace {
@@ -192,10 +193,11 @@ std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
     chunks.push_back(PredictChunk(request.model, request.batch, layers,
                                   request.full_recompute));
   }
+  const std::vector<schedule::RankParts> parts =
+      schedule::PartsOfRanks(program);
   std::vector<RankMemory> ranks;
   for (int rank = 0; rank < program.ranks(); ++rank) {
-    const std::vector<int> stages =
-        schedule::StagesOfRank(program.placement, rank);
+    const std::vector<int>& stages = parts[rank].stages;
     RankMemory memory = PredictFixed(request, rank, stages);
     for (const int stage : stages) {
       const ChunkMemory& chunk = chunks[stage];
@@ -204,16 +206,19 @@ std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
       memory.transfer_slots +=
           program.stages[stage].local_gradient_slots * chunk.boundary;
     }
-    for (const schedule::Edge& edge : program.edges) {
-      const int64_t boundary = chunks[edge.source_stage].boundary;
+    for (const int e : parts[rank].sends) {
+      const schedule::Edge& edge = program.edges[e];
       const bool tied = edge.kind == EdgeKind::kTiedGradient ||
                         edge.kind == EdgeKind::kTiedSum;
-      if (edge.source_rank == rank && !tied) {
-        memory.transfer_slots += edge.send_buffers * boundary;
-      }
-      if (edge.target_rank == rank && edge.kind == EdgeKind::kGradient) {
-        memory.transfer_slots += edge.capacity * boundary;
-      }
+      if (tied) continue;
+      memory.transfer_slots +=
+          edge.send_buffers * chunks[edge.source_stage].boundary;
+    }
+    for (const int e : parts[rank].receives) {
+      const schedule::Edge& edge = program.edges[e];
+      if (edge.kind != EdgeKind::kGradient) continue;
+      memory.transfer_slots +=
+          edge.capacity * chunks[edge.source_stage].boundary;
     }
     CountActivations(program, rank, chunks, memory);
     ranks.push_back(memory);

@@ -119,8 +119,9 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
     boundary = chunk.boundary;
   }
   memory.slot = {.activation = largest, .gradient = boundary, .tied = 0};
+  const std::vector<std::vector<int>> all = schedule::StagesOfRanks(ranks);
   for (int rank = 0; rank < ranks.ranks; ++rank) {
-    const std::vector<int> stages = schedule::StagesOfRank(ranks, rank);
+    const std::vector<int>& stages = all[rank];
     const int64_t fixed = PredictFixed(request, rank, stages).fixed();
     if (fixed > limit) {
       return TooMuch(rank, fixed, limit,

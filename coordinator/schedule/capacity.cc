@@ -190,17 +190,21 @@ class CapacitySearch {
   // Writes the capacities for the current bounds into the program.
   void Apply() {
     for (int e = 0; e < static_cast<int>(program_.edges.size()); ++e) {
-      Edge& edge = program_.edges[e];
-      const int bound = bound_[edge.target_rank];
-      if (edge.lands_in_stash) {
-        StageSlots& stage = program_.stages[edge.target_stage];
-        stage.slots =
-            std::min(program_.micro_batches, own_slots_[edge.target_stage] +
-                                                 std::min(needs_[e], bound));
-        edge.capacity = stage.slots;
-      } else {
-        edge.capacity = std::max(1, std::min(needs_[e], bound));
-      }
+      ApplyTo(e);
+    }
+  }
+
+  void ApplyTo(int e) {
+    Edge& edge = program_.edges[e];
+    const int bound = bound_[edge.target_rank];
+    if (edge.lands_in_stash) {
+      StageSlots& stage = program_.stages[edge.target_stage];
+      stage.slots =
+          std::min(program_.micro_batches,
+                   own_slots_[edge.target_stage] + std::min(needs_[e], bound));
+      edge.capacity = stage.slots;
+    } else {
+      edge.capacity = std::max(1, std::min(needs_[e], bound));
     }
   }
 
@@ -218,12 +222,13 @@ class CapacitySearch {
 
   // Lowers each rank's bound, from `bound`, to the largest whose bytes fit.
   absl::Status FitMemory(int bound) {
+    const std::vector<RankParts> parts = PartsOfRanks(program_);
     for (int r = 0; r < program_.ranks(); ++r) {
       const int64_t limit = memory_.limits[r];
       const auto bytes_at = [&](int rank_bound) {
         bound_[r] = rank_bound;
-        Apply();
-        return MemoryUseOf(program_, r, memory_).peak_bytes();
+        for (const int edge : parts[r].receives) ApplyTo(edge);
+        return MemoryUseOf(program_, r, parts[r], memory_).peak_bytes();
       };
       if (bytes_at(bound) <= limit) continue;
       if (const int64_t least = bytes_at(0); least > limit) {
@@ -238,7 +243,7 @@ class CapacitySearch {
         const int middle = fits + (over - fits) / 2;
         (bytes_at(middle) <= limit ? fits : over) = middle;
       }
-      bound_[r] = fits;
+      bytes_at(fits);
     }
     const Evaluation evaluation = EvaluateBounds();
     if (evaluation.finished) return absl::OkStatus();

@@ -17,16 +17,18 @@ class LoweredChecker {
   LoweredChecker(const LoweredProgram& program, const Memory& memory)
       : program_(program), memory_(memory) {}
 
-  absl::Status Run() const {
+  absl::Status Run() {
     RETURN_IF_ERROR(CheckCommands());
     RETURN_IF_ERROR(CheckTables());
+    MakeTables();
+    const std::vector<RankParts> parts = PartsOfRanks(program_);
     ASSIGN_OR_RETURN(const Dataflow flow, Dataflow::Build(program_));
     RETURN_IF_ERROR(CheckEveryOutputIsSent());
     RETURN_IF_ERROR(CheckSlotNumbers());
     for (int r = 0; r < program_.ranks(); ++r) {
       RETURN_IF_ERROR(CheckOwnSlots(r));
       RETURN_IF_ERROR(CheckLastSteps(r));
-      RETURN_IF_ERROR(CheckBytes(r));
+      RETURN_IF_ERROR(CheckBytes(r, parts[r]));
     }
     return CheckDeadlock(flow);
   }
@@ -100,6 +102,26 @@ class LoweredChecker {
     return absl::OkStatus();
   }
 
+  // What the checks of single ranks keep, all of it at once: a stage is one
+  // rank's, and there may be thousands of both.
+  void MakeTables() {
+    for (const StageSlots& stage : program_.stages) {
+      stash_.emplace_back(stage.slots, false);
+      gradient_.emplace_back(stage.local_gradient_slots, false);
+    }
+    left_.assign(program_.stages.size(), program_.micro_batches);
+    reductions_.assign(program_.stages.size(), 0);
+    takes_tied_gradient_.assign(program_.ranks(), false);
+    takes_tied_sum_.assign(program_.ranks(), false);
+    for (const Edge& edge : program_.edges) {
+      if (edge.kind == EdgeKind::kTiedGradient) {
+        takes_tied_gradient_[edge.target_rank] = true;
+      } else if (edge.kind == EdgeKind::kTiedSum) {
+        takes_tied_sum_[edge.target_rank] = true;
+      }
+    }
+  }
+
   // Dataflow has matched sends with receives; this finds those left out.
   absl::Status CheckEveryOutputIsSent() const {
     const Placement& placement = program_.placement;
@@ -156,16 +178,10 @@ class LoweredChecker {
   }
 
   // No two micro-batches in one slot of those that the rank fills by itself.
-  absl::Status CheckOwnSlots(int rank) const {
+  absl::Status CheckOwnSlots(int rank) {
     const Placement& placement = program_.placement;
     const std::vector<LoweredStep>& steps = program_.steps[rank];
     const int stages = placement.stages();
-    std::vector<std::vector<bool>> stash(stages);
-    std::vector<std::vector<bool>> gradient(stages);
-    for (int s = 0; s < stages; ++s) {
-      stash[s].assign(program_.stages[s].slots, false);
-      gradient[s].assign(program_.stages[s].local_gradient_slots, false);
-    }
     for (int p = 0; p < static_cast<int>(steps.size()); ++p) {
       const LoweredStep& step = steps[p];
       if (step.kind != StepKind::kCompute) continue;
@@ -179,42 +195,41 @@ class LoweredChecker {
         return a >= 0 && b < stages && placement.same_rank(a, b);
       };
       if (step.command.op == Op::kForward) {
-        if (!local(s - 1, s) && !fill(&stash[s], step.stash_slot)) {
+        if (!local(s - 1, s) && !fill(&stash_[s], step.stash_slot)) {
           return WrongAt(rank, p, "its stash slot is not free");
         }
-        if (local(s, s + 1) && !fill(&stash[s + 1], step.send_slot)) {
+        if (local(s, s + 1) && !fill(&stash_[s + 1], step.send_slot)) {
           return WrongAt(rank, p, "the next stage's slot is not free");
         }
       }
       if (ProducesInputGradient(step.command.op)) {
-        if (local(s - 1, s) && !fill(&gradient[s - 1], step.send_slot)) {
+        if (local(s - 1, s) && !fill(&gradient_[s - 1], step.send_slot)) {
           return WrongAt(rank, p, "its local gradient slot is not free");
         }
-        if (local(s, s + 1)) gradient[s][step.receive_slot] = false;
+        if (local(s, s + 1)) gradient_[s][step.receive_slot] = false;
       }
-      if (step.releases_stash()) stash[s][step.stash_slot] = false;
+      if (step.releases_stash()) stash_[s][step.stash_slot] = false;
     }
     return absl::OkStatus();
   }
 
   // Invariant 8, the places of the tied steps, and the barrier.
-  absl::Status CheckLastSteps(int rank) const {
+  absl::Status CheckLastSteps(int rank) {
     const std::vector<LoweredStep>& steps = program_.steps[rank];
     const int stages = program_.placement.stages();
-    std::vector<int> left(stages, program_.micro_batches);
-    std::vector<int> reductions(stages, 0);
-    bool tied_pending[2] = {UsesTiedEdge(rank, 0), UsesTiedEdge(rank, 1)};
+    bool tied_pending[2] = {takes_tied_gradient_[rank], takes_tied_sum_[rank]};
     int reduced = 0;
     for (int p = 0; p < static_cast<int>(steps.size()); ++p) {
       const LoweredStep& step = steps[p];
       const int s = step.command.stage;
+      const bool done = program_.placement.rank_of(s) == rank && left_[s] == 0;
       switch (step.kind) {
         case StepKind::kCompute:
-          left[s] -= step.releases_stash();
+          left_[s] -= step.releases_stash();
           break;
         case StepKind::kTiedSend:
         case StepKind::kTiedReduce:
-          if (left[s] > 0) {
+          if (!done) {
             return WrongAt(rank, p, "comes before its stage's last W or B");
           }
           if (step.kind == StepKind::kTiedReduce) tied_pending[0] = false;
@@ -223,14 +238,14 @@ class LoweredChecker {
           tied_pending[1] = false;
           break;
         case StepKind::kReplicaReduce:
-          if (left[s] > 0) {
+          if (!done) {
             return WrongAt(rank, p, "comes before its stage's last W or B");
           }
           if ((s == 0 && tied_pending[0]) ||
               (s == stages - 1 && tied_pending[1])) {
             return WrongAt(rank, p, "comes before the tied sum");
           }
-          if (++reductions[s] > 1) return WrongAt(rank, p, "is there twice");
+          if (++reductions_[s] > 1) return WrongAt(rank, p, "is there twice");
           ++reduced;
           break;
         case StepKind::kBarrier:
@@ -251,19 +266,9 @@ class LoweredChecker {
     return absl::OkStatus();
   }
 
-  // Whether `rank` waits on a tied edge as embedding (0) or as head (1).
-  bool UsesTiedEdge(int rank, int which) const {
-    for (const Edge& edge : program_.edges) {
-      const EdgeKind kind =
-          which == 0 ? EdgeKind::kTiedGradient : EdgeKind::kTiedSum;
-      if (edge.kind == kind && edge.target_rank == rank) return true;
-    }
-    return false;
-  }
-
   // Invariant 7.
-  absl::Status CheckBytes(int rank) const {
-    const MemoryUse use = MemoryUseOf(program_, rank, memory_);
+  absl::Status CheckBytes(int rank, const RankParts& parts) const {
+    const MemoryUse use = MemoryUseOf(program_, rank, parts, memory_);
     if (use.in_flight_at_end != 0) {
       return Wrong(absl::StrCat("rank ", rank, " ends with ",
                                 use.in_flight_at_end,
@@ -292,6 +297,12 @@ class LoweredChecker {
 
   const LoweredProgram& program_;
   const Memory& memory_;
+  std::vector<std::vector<bool>> stash_;     // (stage, slot): taken.
+  std::vector<std::vector<bool>> gradient_;  // (stage, slot): taken.
+  std::vector<int> left_;                  // (stage): weight gradients to come.
+  std::vector<int> reductions_;            // (stage)
+  std::vector<bool> takes_tied_gradient_;  // (rank): as the embedding's.
+  std::vector<bool> takes_tied_sum_;       // (rank): as the head's.
 };
 
 }  // namespace

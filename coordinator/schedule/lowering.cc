@@ -37,6 +37,7 @@ class Lowerer {
     program_.micro_batches = schedule.micro_batches;
     program_.steps.resize(schedule.ranks());
     program_.stages.resize(schedule.stages());
+    left_.assign(schedule.stages(), schedule.micro_batches);
   }
 
   LoweredProgram Run() && {
@@ -102,7 +103,6 @@ class Lowerer {
 
   void LowerRank(int rank) {
     std::vector<LoweredStep>& steps = program_.steps[rank];
-    std::vector<int> left(schedule_.stages(), schedule_.micro_batches);
     for (const Command& c : schedule_.orders[rank]) {
       LoweredStep step{.kind = StepKind::kCompute, .command = c};
       if (c.op == Op::kForward) {
@@ -113,8 +113,8 @@ class Lowerer {
         Send(&step, c.stage > 0 ? gradient_into_[c.stage - 1] : kNone);
       }
       steps.push_back(step);
-      if (ProducesWeightGradient(c.op) && --left[c.stage] == 0) {
-        FinishStage(c.stage, left, &steps);
+      if (ProducesWeightGradient(c.op) && --left_[c.stage] == 0) {
+        FinishStage(c.stage, &steps);
       }
     }
     if (tied_edges() && schedule_.placement.rank_of(head()) == rank) {
@@ -128,8 +128,7 @@ class Lowerer {
 
   // What follows the last weight gradient of `stage`. A tied weight is summed
   // over embedding and head before it is reduced over replicas.
-  void FinishStage(int stage, const std::vector<int>& left,
-                   std::vector<LoweredStep>* steps) {
+  void FinishStage(int stage, std::vector<LoweredStep>* steps) {
     if (tied_edges() && stage == head()) {
       LoweredStep step = Other(StepKind::kTiedSend, stage);
       Send(&step, tied_gradient_);
@@ -143,7 +142,7 @@ class Lowerer {
       steps->push_back(step);
     } else if (tied() && (stage == 0 || stage == head())) {
       // Both on this rank: the later of the two finishes both.
-      if (left[0] > 0 || left[head()] > 0) return;
+      if (left_[0] > 0 || left_[head()] > 0) return;
       Reduce(stage == 0 ? head() : 0, steps);
     }
     Reduce(stage, steps);
@@ -161,6 +160,7 @@ class Lowerer {
   const Schedule& schedule_;
   const LoweringOptions& options_;
   LoweredProgram program_;
+  std::vector<int> left_;             // (stage): weight gradients to come.
   std::vector<int> activation_into_;  // (stage): edge, or kNone.
   std::vector<int> gradient_into_;    // (stage): edge, or kNone.
   int tied_gradient_ = kNone;

@@ -18,29 +18,43 @@ int64_t SlotBytes(const Memory& memory, EdgeKind kind) {
   return 0;
 }
 
-int64_t StaticBytes(const LoweredProgram& program, int rank,
+int64_t StaticBytes(const LoweredProgram& program, const RankParts& parts,
                     const Memory& memory) {
   int64_t bytes = 0;
-  for (const StageSlots& stage : program.stages) {
-    if (stage.rank != rank) continue;
+  for (const int s : parts.stages) {
+    const StageSlots& stage = program.stages[s];
     bytes += stage.ahead() * memory.slot.activation;
     bytes += stage.local_gradient_slots * memory.slot.gradient;
   }
-  for (const Edge& edge : program.edges) {
-    const int64_t slot = SlotBytes(memory, edge.kind);
-    if (edge.source_rank == rank) bytes += edge.send_buffers * slot;
+  for (const int e : parts.sends) {
+    const Edge& edge = program.edges[e];
+    bytes += edge.send_buffers * SlotBytes(memory, edge.kind);
+  }
+  for (const int e : parts.receives) {
+    const Edge& edge = program.edges[e];
     // Stash slots are counted with their stage.
-    if (edge.target_rank == rank && !edge.lands_in_stash) {
-      bytes += edge.capacity * slot;
-    }
+    if (edge.lands_in_stash) continue;
+    bytes += edge.capacity * SlotBytes(memory, edge.kind);
   }
   return bytes;
 }
 
 }  // namespace
 
+std::vector<RankParts> PartsOfRanks(const LoweredProgram& program) {
+  std::vector<RankParts> parts(program.ranks());
+  for (int s = 0; s < program.placement.stages(); ++s) {
+    parts[program.placement.rank_of(s)].stages.push_back(s);
+  }
+  for (int e = 0; e < static_cast<int>(program.edges.size()); ++e) {
+    parts[program.edges[e].source_rank].sends.push_back(e);
+    parts[program.edges[e].target_rank].receives.push_back(e);
+  }
+  return parts;
+}
+
 MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
-                      const Memory& memory) {
+                      const RankParts& parts, const Memory& memory) {
   MemoryUse use;
   int in_flight = 0;
   int until_input = 0;
@@ -80,7 +94,7 @@ MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
     until_input -= ProducesInputGradient(c.op);
   }
   use.in_flight_at_end = in_flight;
-  use.slots = StaticBytes(program, rank, memory);
+  use.slots = StaticBytes(program, parts, memory);
   return use;
 }
 

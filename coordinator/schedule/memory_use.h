@@ -4,6 +4,7 @@
 #define PENSTOCK_COORDINATOR_SCHEDULE_MEMORY_USE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/lowered_program.h"
@@ -20,9 +21,18 @@ struct MemoryUse {
   int64_t peak_bytes() const { return peak_held + slots; }
 };
 
-// `memory.stages` may be empty: all sizes are then 0.
+// What of a program is one rank's. Edges by their numbers.
+struct RankParts {
+  std::vector<int> stages;
+  std::vector<int> sends;
+  std::vector<int> receives;
+};
+std::vector<RankParts> PartsOfRanks(const LoweredProgram& program);
+
+// `parts` is the rank's of PartsOfRanks(). `memory.stages` may be empty: all
+// sizes are then 0.
 MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
-                      const Memory& memory);
+                      const RankParts& parts, const Memory& memory);
 
 }  // namespace penstock::coordinator::schedule
 

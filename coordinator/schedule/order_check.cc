@@ -41,7 +41,9 @@ using Role = CommandIndex::Role;
 class Checker {
  public:
   explicit Checker(const Schedule& schedule)
-      : schedule_(schedule), index_(schedule) {}
+      : schedule_(schedule),
+        index_(schedule),
+        last_weight_(schedule.stages(), kAbsent) {}
 
   absl::Status Run() {
     for (int r = 0; r < schedule_.ranks(); ++r) {
@@ -153,7 +155,6 @@ class Checker {
   // Invariants 2 inside one rank, and 6.
   absl::Status CheckWithinRank(int rank) {
     const std::vector<Command>& order = schedule_.orders[rank];
-    std::vector<int> last_weight(schedule_.stages(), kAbsent);
     for (int p = 0; p < static_cast<int>(order.size()); ++p) {
       const Command& c = order[p];
       const int s = c.stage;
@@ -171,14 +172,14 @@ class Checker {
         RETURN_IF_ERROR(CheckBefore(rank, p, kInput, s));
       }
       if (ProducesWeightGradient(c.op)) {
-        if (m < last_weight[s]) {
+        if (m < last_weight_[s]) {
           return Violation(
               schedule_, {rank, p},
               absl::StrCat("weight gradients of stage ", s,
                            " must be added in ascending micro-batch order, ",
-                           last_weight[s], " came before"));
+                           last_weight_[s], " came before"));
         }
-        last_weight[s] = m;
+        last_weight_[s] = m;
       }
     }
     return absl::OkStatus();
@@ -341,6 +342,7 @@ class Checker {
 
   const Schedule& schedule_;
   CommandIndex index_;
+  std::vector<int> last_weight_;  // (stage): its rank's newest W or B.
 };
 
 }  // namespace

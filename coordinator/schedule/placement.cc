@@ -31,6 +31,14 @@ std::vector<int> StagesOfRank(const Placement& placement, int rank) {
   return stages;
 }
 
+std::vector<std::vector<int>> StagesOfRanks(const Placement& placement) {
+  std::vector<std::vector<int>> stages(placement.ranks);
+  for (int s = 0; s < placement.stages(); ++s) {
+    stages[placement.rank_of(s)].push_back(s);
+  }
+  return stages;
+}
+
 std::string PlacementName(const Placement& placement) {
   const int chunks = placement.stages() / placement.ranks;
   if (placement == LoopPlacement(placement.ranks, chunks)) return "loop";

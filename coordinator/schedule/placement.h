@@ -38,6 +38,8 @@ Placement VPlacement(int ranks, int chunks);
 
 // The stages of `rank`, ascending: its chunks 0, 1, ...
 std::vector<int> StagesOfRank(const Placement& placement, int rank);
+// The same of every rank, without going through all stages for each.
+std::vector<std::vector<int>> StagesOfRanks(const Placement& placement);
 
 // "loop", "V" or "other".
 std::string PlacementName(const Placement& placement);

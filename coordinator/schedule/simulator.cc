@@ -89,7 +89,7 @@ class CriticalPath {
 RankSimulation SimulateRank(const LoweredProgram& program, const Dataflow& flow,
                             const Evaluation& evaluation,
                             const Durations& durations, const Memory& memory,
-                            int rank) {
+                            const RankParts& parts, int rank) {
   RankSimulation result;
   bool any = false;
   for (int i = flow.rank_begin(rank); i < flow.rank_begin(rank + 1); ++i) {
@@ -100,7 +100,7 @@ RankSimulation SimulateRank(const LoweredProgram& program, const Dataflow& flow,
     any = true;
     result.last_end = evaluation.end[i];
   }
-  const MemoryUse use = MemoryUseOf(program, rank, memory);
+  const MemoryUse use = MemoryUseOf(program, rank, parts, memory);
   result.peak_in_flight = use.peak_in_flight;
   result.peak_until_input = use.peak_until_input;
   result.peak_bytes = use.peak_bytes();
@@ -124,11 +124,12 @@ absl::StatusOr<Simulation> Simulate(const LoweredProgram& program,
   }
   Simulation simulation;
   simulation.makespan = evaluation.makespan;
+  const std::vector<RankParts> parts = PartsOfRanks(program);
   double most_busy = 0;
   double largest_span_bubble = -1;
   for (int r = 0; r < program.ranks(); ++r) {
     const RankSimulation rank =
-        SimulateRank(program, flow, evaluation, durations, memory, r);
+        SimulateRank(program, flow, evaluation, durations, memory, parts[r], r);
     most_busy = std::max(most_busy, rank.busy);
     const double span = rank.last_end - rank.first_start;
     if (const double bubble = span - rank.busy; bubble > largest_span_bubble) {

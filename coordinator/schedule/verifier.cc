@@ -14,8 +14,9 @@ absl::Status OverLimit(const Schedule& schedule, LoweringOptions options,
   const Memory memory = options.memory;
   options.memory.limits.clear();
   ASSIGN_OR_RETURN(const LoweredProgram program, Lower(schedule, options));
+  const std::vector<RankParts> parts = PartsOfRanks(program);
   for (int r = 0; r < schedule.ranks(); ++r) {
-    const MemoryUse use = MemoryUseOf(program, r, memory);
+    const MemoryUse use = MemoryUseOf(program, r, parts[r], memory);
     if (use.peak_held <= memory.limits[r]) continue;
     const Place place{r, CommandsBefore(program, r, use.peak_position)};
     return absl::ResourceExhaustedError(absl::StrCat(
