@@ -197,7 +197,9 @@ class JobRun {
   // job_run_deadlines.cc
   // When the stage last got on with its files, in this phase.
   common::time::MonotonicTime ReadOn(int rank, const RunContext& context) const;
-  // Whether the phase's deadline moved, since files are being read.
+  // When any stage did, or answered.
+  common::time::MonotonicTime LastProgress(const RunContext& context) const;
+  // Whether the phase's deadline moved, since files are being read or written.
   bool ExtendDeadline(const RunContext& context);
   // Whether it moved since a stage is away: of that the lease decides, whose
   // loss says more.

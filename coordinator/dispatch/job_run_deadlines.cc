@@ -20,6 +20,15 @@ MonotonicTime JobRun::ReadOn(int rank, const RunContext& context) const {
   return entry == nullptr ? since_ : std::max(since_, entry->progressed);
 }
 
+MonotonicTime JobRun::LastProgress(const RunContext& context) const {
+  // Whoever is ready waits for the others: one that gets on is enough.
+  MonotonicTime last = std::max(since_, moved_);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    last = std::max(last, ReadOn(rank, context));
+  }
+  return last;
+}
+
 bool JobRun::ExtendDeadline(const RunContext& context) {
   auto deadline = MonotonicTime::Infinite();
   if (phase_ == Phase::kChecking) {
@@ -28,13 +37,12 @@ bool JobRun::ExtendDeadline(const RunContext& context) {
                                         context.options.check_inputs_deadline);
     }
   } else if (phase_ == Phase::kAssembling) {
-    // Whoever is ready waits for the others: one that reads on is enough.
-    auto moved = moved_;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      moved = std::max(moved, ReadOn(rank, context));
-    }
-    deadline = std::min(moved + context.options.assembly_stall_deadline,
-                        since_ + context.options.assembly_deadline);
+    deadline = std::min(
+        LastProgress(context) + context.options.assembly_stall_deadline,
+        since_ + context.options.assembly_deadline);
+  } else if (phase_ == Phase::kEnding) {
+    // As long as the models are large: tensors come to an end.
+    deadline = LastProgress(context) + context.options.end_deadline;
   } else {
     return false;
   }
@@ -127,8 +135,10 @@ void JobRun::FailOverdue(const RunContext& context) {
       break;
     case Phase::kEnding:
       reason = Job::STATE_REASON_TRANSPORT_TIMEOUT;
-      text = absl::StrCat("the trained model was not written after ", waited,
-                          " by ", stages);
+      text = absl::StrCat(
+          "the trained model was not written after ", waited, ", the last ",
+          absl::FormatDuration(context.now.monotonic - LastProgress(context)),
+          " without a tensor that was hashed or written, by ", stages);
       break;
     case Phase::kPublishing:
       text = absl::StrCat("the trained model in ", log_.job().run_directory(),

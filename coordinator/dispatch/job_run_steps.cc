@@ -263,6 +263,7 @@ void JobRun::OnEndReport(int rank, const v1::EndReport& report,
                          const RunContext& context) {
   if (!InPhase(Phase::kEnding) || ends_[rank].has_value()) return;
   ends_[rank] = report;
+  moved_ = context.now.monotonic;
   // Once more: a step that allocated shows only now.
   if (report.has_peak_memory() &&
       TotalBytes(report.peak_memory()) != TotalBytes(ready_[rank]->memory())) {

@@ -40,7 +40,8 @@ struct Options {
   // No stage of a running job starts a command or reports for this long; as
   // above. Longer than command_deadline, whose error says more.
   absl::Duration stall_deadline = absl::Seconds(180);
-  // Shards of the trained model written and durable.
+  // No stage hashes or writes a tensor of the trained model, or has its shard
+  // durable, for this long; then, the model's folder gets its name.
   absl::Duration end_deadline = absl::Minutes(10);
   // A broken session and a broken edge (or a refused monitor port) this close
   // together are one lost stage; a broken edge alone waits this long for a

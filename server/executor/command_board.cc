@@ -53,6 +53,11 @@ void CommandBoard::Started() {
   ++progress_;
 }
 
+void CommandBoard::GotOn() {
+  MutexLock lock(&mutex_);
+  ++progress_;
+}
+
 void CommandBoard::Ended() {
   const common::time::MonotonicTime now = clock_.Monotonic();
   MutexLock lock(&mutex_);

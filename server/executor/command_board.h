@@ -72,12 +72,14 @@ class CommandBoard {
   // --- Stream callbacks.
 
   void Started();
+  // The head, which takes long, gets on.
+  void GotOn();
   void Ended();
 
   // --- Any thread.
 
   std::optional<HeadCommand> head() const;
-  // Grows with every command started.
+  // Grows with every command started, and as the head gets on.
   int64_t progress() const;
   // The longest that a command with a deadline was the head before it ended.
   absl::Duration slowest() const;

@@ -243,8 +243,12 @@ absl::Status Executor::Run(const v1::End& end) {
       {.name = "end", .step = deps_.parameters->step(), .has_deadline = false});
   board_.Started();
   v1::EndReport report;
-  // Large models take their time, and an abort does not wait for them.
-  const std::function<absl::Status()> stopped = [this] { return Stopped(); };
+  // Large models take their time: each tensor that is hashed or written shows
+  // that it passes, and an abort does not wait for them all.
+  const std::function<absl::Status()> stopped = [this] {
+    board_.GotOn();
+    return Stopped();
+  };
   ASSIGN_OR_RETURN(
       const auto digests,
       deps_.parameters->Digests(*compute_, absl::InfiniteFuture(), stopped));

@@ -54,8 +54,9 @@ namespace penstock::server::executor {
 
 struct ExecutorStatus {
   int64_t applied_step = 0;
-  int64_t progress = 0;  // Grows with every command started.
-  int queued = 0;        // Commands not started: steps queued, and END.
+  // Grows with every command started, and at END with every tensor.
+  int64_t progress = 0;
+  int queued = 0;  // Commands not started: steps queued, and END.
   bool at_barrier = false;
   std::optional<HeadCommand> head;
   std::string waiting_for;          // "activation 0->1 from stage-0", or empty.

@@ -1,4 +1,5 @@
-// Assemblies that do not end, and those that only take their time.
+// Assemblies and ends of jobs that do not come, and those that only take their
+// time.
 
 #include "coordinator/dispatch/core.h"
 #include "gmock/gmock.h"
@@ -25,6 +26,41 @@ TEST(CoreAssemblyFailureTest, MissingStagesAreNamedAtTheDeadline) {
               AllOf(HasSubstr("not ready after"),
                     HasSubstr("stage-1 on host host-of-stage-1")));
   EXPECT_FALSE(cluster.File("summary.json").empty());
+}
+
+TEST(CoreEndTest, ALargeModelMayTakeItsTime) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).answers_end = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  for (int tensor = 0; tensor < 12; ++tensor) {  // Two hours.
+    cluster.Advance(absl::Minutes(9) + absl::Seconds(55));
+    ASSERT_EQ(cluster.Job().state(), Job::STATE_RUNNING) << tensor;
+    ++cluster.stage(1).progress;
+  }
+  cluster.stage(1).AnswerEnd();
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+}
+
+TEST(CoreEndTest, AModelThatNobodyWritesOnFailsTheJob) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(1).answers_end = false;
+  ASSERT_OK(cluster.Create(TinyJob(2, 2)).status());
+  cluster.Run();
+  cluster.Advance(absl::Minutes(5));
+  ++cluster.stage(1).progress;
+  cluster.Advance(absl::Minutes(9));
+  ASSERT_EQ(cluster.Job().state(), Job::STATE_RUNNING);
+  cluster.Advance(absl::Minutes(2));
+  EXPECT_THAT(
+      cluster.Ended(Job::STATE_FAILED, Job::STATE_REASON_TRANSPORT_TIMEOUT)
+          .cause()
+          .message(),
+      AllOf(HasSubstr("not written after 15m"), HasSubstr("the last 10m"),
+            HasSubstr("by stage-1 on host host-of-stage-1")));
 }
 
 TEST(CoreAssemblyFailureTest, AnAssemblyThatGetsOnMayTakeItsTime) {

@@ -218,7 +218,7 @@ void FakeStage::Work() {
     const v1::CoordinatorMessage& message = queue_.front();
     if (message.has_end()) {
       ended_ = true;
-      Send(EndAnswer());
+      if (answers_end) Send(EndAnswer());
     } else if (message.commands().kind() == v1::StepCommands::KIND_EVALUATE) {
       if (message.commands().step() != applied_) return;
       evaluated_ = applied_;

@@ -43,6 +43,9 @@ class FakeStage {
   // Says that it is ready, likewise.
   void AnswerAssignment() { Send(ReadyAnswer()); }
 
+  // Says that its shard is written, likewise.
+  void AnswerEnd() { Send(EndAnswer()); }
+
   // Says that the edge to a neighbouring virtual stage broke.
   void BreakEdge(int source_stage, int target_stage);
   void Fail(const std::string& reason, const std::string& message);
@@ -93,6 +96,7 @@ class FakeStage {
   bool shares_disk = true;
   bool answers_assignment = true;
   bool reports_steps = true;
+  bool answers_end = true;
   // Of each step; the loss of each micro-batch in nats, valid tokens.
   double loss = 10;
   int64_t valid_tokens = 4;

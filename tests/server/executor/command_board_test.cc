@@ -30,6 +30,8 @@ TEST(CommandBoardTest, AgeCountsFromBecomingTheHead) {
   EXPECT_EQ(board.head()->name, "0F1");
   EXPECT_EQ(board.head()->age, absl::ZeroDuration());
   EXPECT_EQ(board.progress(), 1);
+  board.GotOn();
+  EXPECT_EQ(board.progress(), 2);
   clock.Advance(absl::Seconds(1));
   board.Started();
   board.Ended();

@@ -259,7 +259,9 @@ TEST(ExecutorTest, EndWritesTheShardAndClosesInOrder) {
   ASSERT_OK(pipeline->Train(1).status());
   v1::End end;
   end.set_model_directory("model");
+  std::vector<int64_t> before;
   for (int rank = 0; rank < 3; ++rank) {
+    before.push_back(pipeline->executor(rank).status().progress);
     end.set_shard_file(absl::StrCat("shard-", rank));
     ASSERT_OK(pipeline->executor(rank).Enqueue(end));
   }
@@ -280,6 +282,9 @@ TEST(ExecutorTest, EndWritesTheShardAndClosesInOrder) {
     }
     EXPECT_EQ(report.shard_bytes(), bytes);
     EXPECT_GT(report.busy_ns(), 0);
+    // END itself, and each tensor.
+    EXPECT_GT(pipeline->executor(event->rank).status().progress,
+              before[event->rank] + static_cast<int64_t>(owned.size()));
   }
   // Nobody takes the end of a neighbour for a failure.
   pipeline->StopExecutors();
