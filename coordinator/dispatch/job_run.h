@@ -206,6 +206,8 @@ class JobRun {
   bool AwaitLease(const RunContext& context);
   // Ranks whose answer this phase waits for.
   std::vector<int> Unanswered() const;
+  // While assembling: edges that the rank's heartbeats say do not stand.
+  std::vector<OpenEdge> OpenEdges(int rank, const RunContext& context) const;
   std::string DescribeUnanswered(const RunContext& context) const;
   // The phase's deadline has passed.
   void FailOverdue(const RunContext& context);

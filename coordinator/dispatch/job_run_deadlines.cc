@@ -89,6 +89,29 @@ std::vector<int> JobRun::Unanswered() const {
   }
 }
 
+std::vector<OpenEdge> JobRun::OpenEdges(int rank,
+                                        const RunContext& context) const {
+  const registry::StageEntry* entry = context.registry.Find(crew_.names[rank]);
+  if (entry == nullptr) return {};
+  const schedule::Placement& placement = plan_->program.placement;
+  std::vector<OpenEdge> open;
+  for (const v1::Edge& edge : entry->unconnected) {
+    int peer = rank;  // Between two chunks of its own.
+    for (const int stage : {edge.source_stage(), edge.target_stage()}) {
+      if (stage < 0 || stage >= placement.stages()) continue;
+      if (placement.rank_of(stage) != rank) peer = placement.rank_of(stage);
+    }
+    const registry::StageEntry* other =
+        context.registry.Find(crew_.names[peer]);
+    open.push_back({.edge = edge,
+                    .peer = crew_.names[peer],
+                    .address = other == nullptr
+                                   ? "an unknown address"
+                                   : other->registration.data_address()});
+  }
+  return open;
+}
+
 std::string JobRun::DescribeUnanswered(const RunContext& context) const {
   std::vector<std::string> names;
   for (const int rank : Unanswered()) {
@@ -101,7 +124,10 @@ std::string JobRun::DescribeUnanswered(const RunContext& context) const {
         context.registry.Find(crew_.names[rank]);
     names.push_back(absl::StrCat(
         crew_.names[rank], " on host ", crew_.hosts[rank],
-        entry != nullptr && entry->connected() ? "" : " (not connected)"));
+        entry != nullptr && entry->connected() ? "" : " (not connected)",
+        phase_ == Phase::kAssembling
+            ? ReportUnconnected(OpenEdges(rank, context))
+            : ""));
   }
   // Then it is a folder of ours that is slow.
   return names.empty() ? std::string("the coordinator")

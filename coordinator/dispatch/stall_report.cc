@@ -12,21 +12,8 @@ namespace {
 // What a heartbeat said is old news where commands take milliseconds; a wait of
 // more than two heartbeats is not.
 constexpr absl::Duration kSettled = absl::Seconds(2);
-
-// Of one of the numbers in common.proto, which are EdgeKind's.
-std::string Name(const v1::Edge& edge) {
-  using common::ids::EdgeKind;
-  static_assert(static_cast<int>(EdgeKind::kActivation) ==
-                v1::EDGE_KIND_ACTIVATION);
-  static_assert(static_cast<int>(EdgeKind::kGradient) ==
-                v1::EDGE_KIND_GRADIENT);
-  static_assert(static_cast<int>(EdgeKind::kTiedGradient) ==
-                v1::EDGE_KIND_TIED_GRADIENT);
-  static_assert(static_cast<int>(EdgeKind::kTiedSum) == v1::EDGE_KIND_TIED_SUM);
-  return common::ids::EdgeName({.kind = static_cast<EdgeKind>(edge.kind()),
-                                .source_stage = edge.source_stage(),
-                                .target_stage = edge.target_stage()});
-}
+// A rank may have more of them; the first ones say where to look.
+constexpr size_t kEdgesNamed = 4;
 
 std::string Text(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(100)));
@@ -41,7 +28,7 @@ std::string Text(const std::vector<RankStanding>& ranks, int rank,
                         r.command);
   }
   if (r.waits_for >= 0) {
-    return absl::StrCat(r.name, " waits for ", Name(*r.awaited), " from ",
+    return absl::StrCat(r.name, " waits for ", EdgeText(*r.awaited), " from ",
                         ranks[r.waits_for].name, " for ", Text(r.since), " (",
                         r.command, ")");
   }
@@ -53,6 +40,37 @@ std::string Text(const std::vector<RankStanding>& ranks, int rank,
 }
 
 }  // namespace
+
+std::string EdgeText(const v1::Edge& edge) {
+  // The numbers in common.proto are EdgeKind's.
+  using common::ids::EdgeKind;
+  static_assert(static_cast<int>(EdgeKind::kActivation) ==
+                v1::EDGE_KIND_ACTIVATION);
+  static_assert(static_cast<int>(EdgeKind::kGradient) ==
+                v1::EDGE_KIND_GRADIENT);
+  static_assert(static_cast<int>(EdgeKind::kTiedGradient) ==
+                v1::EDGE_KIND_TIED_GRADIENT);
+  static_assert(static_cast<int>(EdgeKind::kTiedSum) == v1::EDGE_KIND_TIED_SUM);
+  return common::ids::EdgeName({.kind = static_cast<EdgeKind>(edge.kind()),
+                                .source_stage = edge.source_stage(),
+                                .target_stage = edge.target_stage()});
+}
+
+std::string ReportUnconnected(const std::vector<OpenEdge>& edges) {
+  std::vector<std::string> texts;
+  for (const OpenEdge& open : edges) {
+    if (texts.size() == kEdgesNamed) {
+      texts.push_back(
+          absl::StrCat("and ", edges.size() - texts.size(), " more"));
+      break;
+    }
+    texts.push_back(absl::StrCat(EdgeText(open.edge), " of peer ", open.peer,
+                                 " at ", open.address));
+  }
+  return texts.empty()
+             ? ""
+             : absl::StrCat(" waits for edge ", absl::StrJoin(texts, ", "));
+}
 
 StallReport ReportStall(const std::vector<RankStanding>& ranks,
                         absl::Duration silence) {

@@ -11,6 +11,19 @@
 
 namespace penstock::coordinator::dispatch {
 
+// "activation 0->1".
+std::string EdgeText(const v1::Edge& edge);
+
+// A data edge that does not stand yet, seen from one of its ranks.
+struct OpenEdge {
+  v1::Edge edge;
+  std::string peer;
+  std::string address;  // Of the peer's data listener.
+};
+// " waits for edge activation 0->1 of peer stage-1 at 10.0.0.7:4711, and 2
+// more"; empty without edges.
+std::string ReportUnconnected(const std::vector<OpenEdge>& edges);
+
 // Where one rank is.
 struct RankStanding {
   std::string name;

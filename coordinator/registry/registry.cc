@@ -199,6 +199,8 @@ void Registry::Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
                              absl::Nanoseconds(heartbeat.head_since().nanos()));
   stage->awaited.reset();
   if (heartbeat.has_awaited()) stage->awaited = heartbeat.awaited();
+  stage->unconnected.assign(heartbeat.unconnected().begin(),
+                            heartbeat.unconnected().end());
   if (heartbeat.has_wall_time()) {
     stage->skews.push_back(
         std::clamp(common::time::FromProto(heartbeat.wall_time()) - wall,

@@ -73,6 +73,8 @@ struct StageEntry {
   std::string head_command;
   common::time::MonotonicTime head_since;
   std::optional<v1::Edge> awaited;
+  // Data edges that it still waits for, as the last heartbeat said.
+  std::vector<v1::Edge> unconnected;
   // Its wall clock minus the coordinator's, as its newest heartbeats said.
   std::deque<absl::Duration> skews;
 

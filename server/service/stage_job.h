@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -96,6 +97,8 @@ class StageJob {
 
   int rank() const { return assignment_.rank; }
   const std::string& job_id() const { return job_id_; }
+  // Edges that Connect() still waits for.
+  std::vector<v1::Edge> unconnected() const;
   executor::ExecutorStatus status() const { return executor_->status(); }
 
  private:

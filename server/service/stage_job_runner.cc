@@ -186,6 +186,9 @@ v1::Heartbeat StageJobRunner::heartbeat() const {
     }
     if (status.awaited.has_value())
       *heartbeat.mutable_awaited() = *status.awaited;
+    for (const v1::Edge& edge : job->unconnected()) {
+      *heartbeat.add_unconnected() = edge;
+    }
   }
   return heartbeat;
 }

@@ -19,7 +19,7 @@
 // one rank is not reported as the death of its neighbours by theirs.
 //
 // Thread-compatible: the engine thread sends and receives; Abort(), failure(),
-// status() and stats() alone may be called from any thread.
+// status(), stats() and Unconnected() may be called from any thread.
 #ifndef PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 #define PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 
@@ -113,6 +113,9 @@ class Transport {
   // creation on. DeadlineExceeded names the edges that are missing, and why;
   // the transport has then failed. Send and Receive need not wait for this.
   virtual absl::Status Connect(absl::Time deadline) = 0;
+
+  // The edges that Connect still waits for. Any thread.
+  virtual std::vector<Edge> Unconnected() const = 0;
 
   // An event for Send and Receive to complete.
   virtual absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() = 0;

@@ -9,6 +9,8 @@ namespace penstock::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 using DeliveryTest = TransportTest;
 PENSTOCK_FOR_EVERY_TRANSPORT(DeliveryTest);
@@ -25,9 +27,14 @@ TEST_P(DeliveryTest, PayloadArrives) {
 
 TEST_P(DeliveryTest, ConnectReturnsWhenEveryEdgeStands) {
   const std::vector<Link> links = {{Activation(0), 0, 1}, {Gradient(1), 1, 0}};
-  Rank a(*world_, 0, links), b(*world_, 1, links);
+  Rank a(*world_, 0, links);
+  EXPECT_THAT(a->Unconnected(),
+              UnorderedElementsAre(Activation(0), Gradient(1)));
+  Rank b(*world_, 1, links);
   EXPECT_OK(a->Connect(Soon()));
   EXPECT_OK(b->Connect(Soon()));
+  EXPECT_THAT(a->Unconnected(), IsEmpty());
+  EXPECT_THAT(b->Unconnected(), IsEmpty());
 }
 
 TEST_P(DeliveryTest, ReceiveMayBePostedFirst) {

@@ -25,6 +25,9 @@ class ForwardingTransport : public server::transport::Transport {
   absl::Status Connect(absl::Time deadline) override {
     return wrapped_->Connect(deadline);
   }
+  std::vector<server::transport::Edge> Unconnected() const override {
+    return wrapped_->Unconnected();
+  }
   absl::StatusOr<std::unique_ptr<server::device::Event>> CreateEvent()
       override {
     return wrapped_->CreateEvent();

@@ -84,26 +84,35 @@ void Exchange::Leave(Member& member) {
 
 absl::Status Exchange::Connect(Member& member, absl::Time deadline) {
   MutexLock lock(&mutex_);
-  const auto missing = [this, &member] {
+  const auto settled = [this, &member] {
     mutex_.AssertHeld();
-    std::vector<std::string> names;
-    for (const Channel* channel : member.channels) {
-      if (channel->source.name.empty() || channel->target.name.empty()) {
-        names.push_back(ToString(channel->edge));
-      }
-    }
-    return names;
-  };
-  const auto settled = [this, &member, &missing] {
-    mutex_.AssertHeld();
-    return !member.failure.status.ok() || missing().empty();
+    return !member.failure.status.ok() || UnconnectedLocked(member).empty();
   };
   if (!mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline)) {
+    std::vector<std::string> missing;
+    for (const Edge& edge : UnconnectedLocked(member)) {
+      missing.push_back(ToString(edge));
+    }
     member.failure.status = absl::DeadlineExceededError(
-        absl::StrCat("no peer has joined on ", absl::StrJoin(missing(), ", ")));
+        absl::StrCat("no peer has joined on ", absl::StrJoin(missing, ", ")));
     CloseOperationsLocked(member);
   }
   return member.failure.status;
+}
+
+std::vector<Edge> Exchange::Unconnected(const Member& member) const {
+  MutexLock lock(&mutex_);
+  return UnconnectedLocked(member);
+}
+
+std::vector<Edge> Exchange::UnconnectedLocked(const Member& member) const {
+  std::vector<Edge> edges;
+  for (const Channel* channel : member.channels) {
+    if (channel->source.name.empty() || channel->target.name.empty()) {
+      edges.push_back(channel->edge);
+    }
+  }
+  return edges;
 }
 
 Channel* Exchange::Find(int64_t epoch, const Edge& edge) {

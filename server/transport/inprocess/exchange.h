@@ -45,6 +45,7 @@ class Exchange {
   void Leave(Member& member);
 
   absl::Status Connect(Member& member, absl::Time deadline);
+  std::vector<Edge> Unconnected(const Member& member) const;
   Channel* Find(int64_t epoch, const Edge& edge);
 
   // Queues the operation; its event is pending, or failed when the member has
@@ -63,6 +64,9 @@ class Exchange {
   EdgeStats stats(const Channel& channel, const Member& member) const;
 
  private:
+  std::vector<Edge> UnconnectedLocked(const Member& member) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Members whose on_failure to call once the lock is free.
   using Calls = std::vector<Member*>;
 

@@ -23,6 +23,9 @@ class InProcessTransport final : public Transport {
   absl::Status Connect(absl::Time deadline) override {
     return exchange_->Connect(*member_, deadline);
   }
+  std::vector<Edge> Unconnected() const override {
+    return exchange_->Unconnected(*member_);
+  }
   absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override {
     return std::make_unique<device::HostEvent>();
   }

@@ -85,6 +85,14 @@ absl::Status TcpTransport::Connect(absl::Time deadline) {
   return epoch_->Connect(deadline);
 }
 
+std::vector<Edge> TcpTransport::Unconnected() const {
+  std::vector<Edge> edges;
+  for (const auto& connection : epoch_->connections()) {
+    if (!connection->standing()) edges.push_back(connection->options().edge);
+  }
+  return edges;
+}
+
 absl::StatusOr<std::unique_ptr<device::Event>> TcpTransport::CreateEvent() {
   return std::make_unique<TcpEvent>();
 }

@@ -47,6 +47,7 @@ class TcpTransport final : public Transport {
   ~TcpTransport() override;
 
   absl::Status Connect(absl::Time deadline) override;
+  std::vector<Edge> Unconnected() const override;
   absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override;
   void Send(const Edge& edge, const Tag& tag, const device::Tensor& payload,
             device::Stream& after, device::Event& done) override;

@@ -11,6 +11,7 @@ namespace penstock::coordinator::dispatch {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using v1::Job;
 
@@ -26,6 +27,32 @@ TEST(CoreAssemblyFailureTest, MissingStagesAreNamedAtTheDeadline) {
               AllOf(HasSubstr("not ready after"),
                     HasSubstr("stage-1 on host host-of-stage-1")));
   EXPECT_FALSE(cluster.File("summary.json").empty());
+}
+
+TEST(CoreAssemblyFailureTest, EdgesThatDoNotStandAreNamedWithTheirPeers) {
+  FakeCluster cluster;
+  cluster.Start(3);
+  for (int i = 0; i < 3; ++i) cluster.stage(i).answers_assignment = false;
+  ASSERT_OK(cluster.Create(TinyJob(3, 2)).status());
+  cluster.Run();
+  v1::Edge& out = *cluster.beats["stage-0"].add_unconnected();
+  out.set_target_stage(1);
+  out.set_kind(v1::EDGE_KIND_ACTIVATION);
+  v1::Edge& back = *cluster.beats["stage-0"].add_unconnected();
+  back.set_source_stage(1);
+  back.set_kind(v1::EDGE_KIND_GRADIENT);
+  *cluster.beats["stage-1"].add_unconnected() = out;
+  cluster.Advance(absl::Seconds(121));
+  const std::string at = cluster.stage(1).Registration().data_address();
+  const std::string at0 = cluster.stage(0).Registration().data_address();
+  EXPECT_THAT(cluster.Job().cause().message(),
+              AllOf(HasSubstr("stage-0 on host host-of-stage-0 waits for edge "
+                              "activation 0->1 of peer stage-1 at " +
+                              at + ", gradient 1->0 of peer stage-1 at " + at),
+                    HasSubstr("stage-1 on host host-of-stage-1 waits for edge "
+                              "activation 0->1 of peer stage-0 at " +
+                              at0),
+                    EndsWith("stage-2 on host host-of-stage-2")));
 }
 
 TEST(CoreEndTest, ALargeModelMayTakeItsTime) {

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/log/log.h"
+#include "common/status/status_macros.h"
 #include "common/sync/mutex.h"
 #include "common/time/proto_time.h"
 #include "common/time/real_clock.h"
@@ -18,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "server/device/reference/factory.h"
 #include "server/transport/inprocess/hub.h"
+#include "tests/fakes/forwarding_transport.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/executor/assignments.h"
@@ -39,6 +41,22 @@ struct Reported {
   v1::StageMessage message;
 };
 
+// Says when it is asked to connect: then the job is the runner's.
+class ConnectingTransport final : public tests::fakes::ForwardingTransport {
+ public:
+  ConnectingTransport(std::unique_ptr<transport::Transport> wrapped,
+                      common::sync::Notification& connecting)
+      : ForwardingTransport(std::move(wrapped)), connecting_(connecting) {}
+
+  absl::Status Connect(absl::Time deadline) override {
+    if (!connecting_.HasBeenNotified()) connecting_.Notify();
+    return ForwardingTransport::Connect(deadline);
+  }
+
+ private:
+  common::sync::Notification& connecting_;
+};
+
 class StageJobRunnerTest : public ::testing::Test {
  protected:
   StageJobRunnerTest() : hub_(transport::inprocess::HubOptions{}) {
@@ -51,11 +69,12 @@ class StageJobRunnerTest : public ::testing::Test {
     };
     resources_.clock = &clock_;
     resources_.make_transport =
-        [this](const transport::TransportOptions& options) {
-          auto joined = hub_.Join("stage-0", options);
-          joined_.Notify();
-          return joined;
-        };
+        [this](const transport::TransportOptions& options)
+        -> absl::StatusOr<std::unique_ptr<transport::Transport>> {
+      ASSIGN_OR_RETURN(auto joined, hub_.Join("stage-0", options));
+      return std::make_unique<ConnectingTransport>(std::move(joined),
+                                                   connecting_);
+    };
     resources_.resident_bytes = [] { return 1; };
     resources_.peak_resident_bytes = [] { return 2; };
     runner_ = std::make_unique<StageJobRunner>(
@@ -117,7 +136,7 @@ class StageJobRunnerTest : public ::testing::Test {
   std::string path_;
   common::time::RealClock clock_;
   transport::inprocess::Hub hub_;
-  common::sync::Notification joined_;
+  common::sync::Notification connecting_;
   absl::Status device_error_;
   StageResources resources_;
   Recorded<Reported> reports_;
@@ -137,6 +156,7 @@ TEST_F(StageJobRunnerTest, RunsAJobFromItsInputsToItsRelease) {
   EXPECT_EQ(ready.epoch, 1);
   ASSERT_TRUE(ready.message.has_ready()) << ready.message.DebugString();
   EXPECT_GT(ready.message.ready().parameters_size(), 10);
+  EXPECT_EQ(runner_->heartbeat().unconnected_size(), 0);
   EXPECT_EQ(Status().state(), v1::Stage::STATE_READY);
   // A tensor each.
   EXPECT_GE(runner_->heartbeat().progress(),
@@ -214,7 +234,12 @@ TEST_F(StageJobRunnerTest, AHeartbeatSaysWhichCommandWaitsForWhatAndHowLong) {
 
 TEST_F(StageJobRunnerTest, AnAbortEndsAnAssemblyThatWaitsForItsPeers) {
   runner_->Assemble(1, AssignmentOf(2));  // Nobody is stage-1.
-  joined_.WaitForNotification();
+  connecting_.WaitForNotification();
+  // Every edge leads to stage-1.
+  EXPECT_EQ(runner_->heartbeat().unconnected_size(),
+            AssignmentOf(2).edges_size());
+  EXPECT_EQ(runner_->heartbeat().unconnected(0).DebugString(),
+            AssignmentOf(2).edges(0).edge().DebugString());
   Abort(2, absl::UnavailableError("stage-1 died"));
   // No failure of its own comes before that, and no StageReady.
   const Reported next = Next();
