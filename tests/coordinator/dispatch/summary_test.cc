@@ -1,7 +1,17 @@
 #include "coordinator/dispatch/summary.h"
 
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/planner/plan.h"
+#include "coordinator/spec/job_spec.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/coordinator/dispatch/fake_cluster.h"
+#include "tests/matchers/status_matchers.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
@@ -30,6 +40,146 @@ TEST(SummaryTest, TheIndexIsThatOfSavePretrained) {
   }
 }
 )");
+}
+
+TEST(FingerprintTest, ChangesWithEachPartOfTheSpecAndWithTheData) {
+  using Change = std::function<void(spec::JobSpec&)>;
+  const spec::JobSpec spec = TinyJob(2, 4).spec;
+  std::set<std::string> seen = {Fingerprint(spec, "d")};
+  EXPECT_EQ(seen.begin()->size(), 64);
+  const std::vector<Change> changes = {
+      [](spec::JobSpec& s) { s.name = "other"; },
+      [](spec::JobSpec& s) { s.model.layers = 5; },
+      [](spec::JobSpec& s) { s.data.sequence_length = 8; },
+      [](spec::JobSpec& s) { s.batch.micro_batch = 2; },
+      [](spec::JobSpec& s) { s.pipeline.stages = 3; },
+      [](spec::JobSpec& s) {
+        s.pipeline.partition = {{1, 3}};
+      },
+      [](spec::JobSpec& s) { s.optimizer.lr *= 2; },
+      [](spec::JobSpec& s) { s.lr_schedule.warmup_steps = 7; },
+      [](spec::JobSpec& s) { s.steps = 4; },
+      [](spec::JobSpec& s) { s.seed = 2; },
+      [](spec::JobSpec& s) { s.evaluate.emplace(); },
+      [](spec::JobSpec& s) { s.device = spec::DeviceKind::kCpu; },
+      [](spec::JobSpec& s) { s.threads_per_stage = 3; }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    spec::JobSpec changed = spec;
+    changes[i](changed);
+    EXPECT_TRUE(seen.insert(Fingerprint(changed, "d")).second) << i;
+  }
+  EXPECT_TRUE(seen.insert(Fingerprint(spec, "e")).second);
+}
+
+TEST(FingerprintTest, IsOfTheSameJobWhereverItsFilesAre) {
+  const spec::JobSpec spec = TinyJob(2, 4).spec;
+  spec::JobSpec moved = spec;
+  moved.data.train = "/elsewhere/train.txt";
+  EXPECT_EQ(Fingerprint(moved, "d"), Fingerprint(spec, "d"));
+  moved.model.from = "/models/a";
+  moved.checkpoint.dir = "/checkpoints";
+  spec::JobSpec again = moved;
+  again.model.from = "/models/b";
+  again.checkpoint.dir = "/other";
+  EXPECT_EQ(Fingerprint(again, "d"), Fingerprint(moved, "d"));
+}
+
+// Two ranks, two micro-batches: F 1 s and B 2 s make a step of 9 s.
+class SummaryNumbersTest : public ::testing::Test {
+ protected:
+  SummaryNumbersTest() : crew_{.names = {"a", "b"}, .hosts = {"ha", "hb"}} {
+    planner::PlanRequest request;
+    request.model = {.family = planner::Family::kGpt2,
+                     .layers = 2,
+                     .width = 8,
+                     .heads = 2,
+                     .kv_heads = 2,
+                     .head_dim = 4,
+                     .ffn_width = 32,
+                     .context = 8,
+                     .vocab = 16};
+    request.batch = {.micro_batch = 1, .sequence_length = 8};
+    request.ranks = 2;
+    request.micro_batches = 2;
+    plan_ = *planner::MakePlan(request);
+    job_.set_name("tiny");
+    job_.set_id("tiny-00001");
+    job_.set_state(v1::Job::STATE_SUCCEEDED);
+    job_.set_step(3);
+  }
+
+  // A step of so many seconds in which each rank ran its four commands.
+  void Commit(double seconds) {
+    CommittedStep step;
+    step.result.step = accounting_.steps() + 1;
+    step.result.loss_sum = 24;
+    step.result.valid_tokens = 16;
+    for (int rank = 0; rank < 2; ++rank) {
+      v1::StepReport report;
+      int64_t now = 0;
+      for (const v1::Op op :
+           {v1::OP_FORWARD, v1::OP_FORWARD, v1::OP_BACKWARD, v1::OP_BACKWARD}) {
+        v1::OpTiming& timing = *report.add_timings();
+        timing.set_op(op);
+        timing.set_stage(rank);
+        timing.set_start_ns(now);
+        now += op == v1::OP_FORWARD ? 1000000000 : 2000000000;
+        timing.set_end_ns(now);
+      }
+      report.set_busy_ns(now);
+      report.set_peak_activation_bytes(100 + rank);
+      report.set_peak_in_flight(2 - rank);
+      step.reports.push_back({.report = report, .arrived = {}});
+    }
+    step.started = now_;
+    now_ += absl::Seconds(seconds);
+    step.committed = now_;
+    accounting_.Commit(step);
+  }
+  nlohmann::json Make() const {
+    return nlohmann::json::parse(Summary({.job = job_,
+                                          .crew = crew_,
+                                          .plan = &plan_,
+                                          .accounting = &accounting_}));
+  }
+
+  v1::Job job_;
+  Crew crew_;
+  planner::Plan plan_;
+  common::time::MonotonicTime now_;
+  Accounting accounting_{/*ranks=*/2, /*batch=*/2, /*sequences=*/100};
+};
+
+TEST_F(SummaryNumbersTest, WhatWasMeasuredIsSaidToTheDigit) {
+  for (const double seconds : {40, 30, 12, 10, 24}) Commit(seconds);
+  const nlohmann::json summary = Make();
+  EXPECT_EQ(summary["tokens"], 80);
+  EXPECT_EQ(summary["final_loss"], 1.5);
+  EXPECT_NEAR(summary["tokens_per_second"], 80.0 / 116, 1e-12);
+  EXPECT_EQ(summary["step_seconds"]["p50"], 12);
+  EXPECT_EQ(summary["step_seconds"]["p90"], 24);
+  // Half of a step of 12 s nobody works.
+  EXPECT_NEAR(summary["bubble_rate"]["measured"], 0.5, 1e-9);
+  // A step could have taken 9 s.
+  EXPECT_NEAR(summary["realisation"], 0.75, 1e-9);
+  for (int rank = 0; rank < 2; ++rank) {
+    const nlohmann::json stage = summary["stages"][rank];
+    EXPECT_NEAR(stage["busy_seconds"], 30, 1e-9);
+    EXPECT_EQ(stage["peak_in_flight"], 2 - rank);
+    EXPECT_EQ(stage["peak_activation_bytes"]["measured"], 100 + rank);
+  }
+}
+
+TEST_F(SummaryNumbersTest, WhatWasNotMeasuredIsNull) {
+  const nlohmann::json summary = Make();
+  EXPECT_EQ(summary["tokens"], 0);
+  for (const char* key : {"final_loss", "validation_loss", "tokens_per_second",
+                          "realisation", "weights_sha256", "fingerprint"}) {
+    EXPECT_TRUE(summary.at(key).is_null()) << key;
+  }
+  EXPECT_TRUE(summary["step_seconds"].at("p50").is_null());
+  EXPECT_TRUE(summary["bubble_rate"].at("measured").is_null());
+  EXPECT_TRUE(summary["stages"][0].at("peak_in_flight").is_null());
 }
 
 TEST(SummaryTest, AllOfARanksMemoryIsCountedOnce) {

@@ -1,0 +1,89 @@
+// Which stages a job gets, and what is said of those that it does not get.
+#include "coordinator/dispatch/assembly.h"
+
+#include <string>
+#include <vector>
+
+#include "common/status/error_details.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::dispatch {
+namespace {
+
+using common::time::MonotonicTime;
+using penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kAvx512[] = "cpu/avx512/1/0";
+constexpr char kAvx2[] = "cpu/avx2/1/0";
+constexpr char kBaseline[] = "cpu/sse2/1/0";
+
+// Stages stage-0, stage-1, ... with these lists of ids, and a crew of them all.
+class NumericsTest : public ::testing::Test {
+ protected:
+  absl::Status Agree(const std::vector<std::vector<std::string>>& lists) {
+    for (const std::vector<std::string>& ids : lists) {
+      v1::RegisterStageRequest request;
+      request.set_stage_name("stage-" + std::to_string(crew_.names.size()));
+      request.set_incarnation("0d2f6a4c-1b3e-4c5d-8e9f-0a1b2c3d4e5f");
+      request.mutable_device()->set_kind("cpu");
+      request.mutable_protocol()->set_lowest(1);
+      request.mutable_protocol()->set_highest(1);
+      for (const std::string& id : ids) request.add_numerics_ids(id);
+      EXPECT_OK(registry_.Register(request, MonotonicTime()).status());
+      crew_.names.push_back(request.stage_name());
+    }
+    return AgreeOnNumerics(registry_, crew_);
+  }
+
+  registry::Registry registry_{registry::Options{}};
+  Crew crew_;
+};
+
+TEST_F(NumericsTest, TheBestThatAllHaveIsTaken) {
+  ASSERT_OK(Agree({{kAvx512, kAvx2, kBaseline}, {kAvx512, kAvx2, kBaseline}}));
+  EXPECT_EQ(crew_.numerics_id, kAvx512);
+}
+
+TEST_F(NumericsTest, OneOlderMachineDecidesForAll) {
+  ASSERT_OK(Agree({{kAvx512, kAvx2, kBaseline},
+                   {kAvx2, kBaseline},
+                   {kAvx512, kAvx2, kBaseline}}));
+  EXPECT_EQ(crew_.numerics_id, kAvx2);
+}
+
+TEST_F(NumericsTest, TheOlderMachineMayBeTheFirst) {
+  ASSERT_OK(Agree({{kAvx2, kBaseline}, {kAvx512, kAvx2, kBaseline}}));
+  EXPECT_EQ(crew_.numerics_id, kAvx2);
+}
+
+TEST_F(NumericsTest, TheLastOfOneListCanBeAllThatIsCommon) {
+  ASSERT_OK(Agree({{kAvx512, kBaseline}, {kAvx2, kBaseline}}));
+  EXPECT_EQ(crew_.numerics_id, kBaseline);
+}
+
+TEST_F(NumericsTest, WithoutACommonOneEachListIsNamed) {
+  const absl::Status status =
+      Agree({{kAvx512, kAvx2}, {kAvx512, kAvx2}, {"cpu/avx2/2/0"}});
+  EXPECT_THAT(
+      status,
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("stage-0 has cpu/avx512/1/0, cpu/avx2/1/0; "),
+                     HasSubstr("stage-2 has cpu/avx2/2/0;"),
+                     HasSubstr("install the same release"))));
+  EXPECT_EQ(common::status::Reason(status), "NUMERICS_MISMATCH");
+  EXPECT_EQ(crew_.numerics_id, "");
+}
+
+// A part of an id is no id.
+TEST_F(NumericsTest, IdsAreComparedAsAWhole) {
+  EXPECT_THAT(Agree({{"cpu/avx2/1/0"}, {"cpu/avx2/1/00"}}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("stage-1 has cpu/avx2/1/00")));
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::dispatch
