@@ -33,6 +33,9 @@ absl::Status CheckDeadlines(const Options& options) {
         {"command_deadline", options.command_deadline},
         {"stall_deadline", options.stall_deadline},
         {"end_deadline", options.end_deadline},
+        {"cause_window", options.cause_window},
+        {"abort_deadline", options.abort_deadline},
+        {"cancel_deadline", options.cancel_deadline},
         {"queue_deadline", options.queue_deadline},
         {"waiting_notice", options.waiting_notice}}) {
     if (value > absl::ZeroDuration()) continue;

@@ -1,5 +1,8 @@
 #include "coordinator/dispatch/deadlines.h"
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
@@ -44,6 +47,17 @@ TEST(DeadlinesTest, EachRuleBetweenThemIsChecked) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("assembly_stall_deadline 30m1s is longer than "
                                  "assembly_deadline 30m")));
+  for (const auto& [name, deadline] :
+       {std::pair{"cause_window", &Options::cause_window},
+        {"abort_deadline", &Options::abort_deadline},
+        {"cancel_deadline", &Options::cancel_deadline}}) {
+    options = Options();
+    options.*deadline = absl::ZeroDuration();
+    EXPECT_THAT(
+        CheckDeadlines(options),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr(absl::StrCat(name, " is 0, it must be above 0"))));
+  }
   options = Options();
   options.end_deadline = absl::ZeroDuration();
   EXPECT_THAT(CheckDeadlines(options),
