@@ -80,9 +80,24 @@ Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
   return crew;
 }
 
+std::string DescribeContact(const StageEntry& stage,
+                            common::time::MonotonicTime now) {
+  const absl::Duration ago =
+      absl::Trunc(now - stage.last_contact, absl::Milliseconds(100));
+  const std::string heard =
+      ago > absl::ZeroDuration()
+          ? absl::StrCat("last heard of ", absl::FormatDuration(ago), " ago")
+          : "heard of just now";
+  if (stage.lost()) {
+    return absl::StrCat("LOST, ", heard, ": ", stage.cause.message());
+  }
+  return stage.connected() ? heard : absl::StrCat("not connected, ", heard);
+}
+
 std::string DescribeWanted(const spec::JobSpec& spec,
                            const registry::Registry& registry,
-                           const StageLinks& links) {
+                           const StageLinks& links,
+                           common::time::MonotonicTime now) {
   const std::vector<std::string> kinds = KindsFor(spec.device);
   std::vector<std::string> free, others;
   for (const StageEntry* stage : registry.List()) {
@@ -90,13 +105,15 @@ std::string DescribeWanted(const spec::JobSpec& spec,
     const std::string& kind = registration.device().kind();
     const std::string pool = PoolOf(*stage);
     if (stage->lost()) {
-      others.push_back(absl::StrCat(stage->name(), " (LOST)"));
+      others.push_back(
+          absl::StrCat(stage->name(), " (", DescribeContact(*stage, now), ")"));
     } else if (pool != spec.scheduling.pool) {
       others.push_back(absl::StrCat(stage->name(), " (pool ", pool, ")"));
     } else if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
       others.push_back(absl::StrCat(stage->name(), " (device ", kind, ")"));
     } else if (!stage->connected()) {
-      others.push_back(absl::StrCat(stage->name(), " (not connected)"));
+      others.push_back(
+          absl::StrCat(stage->name(), " (", DescribeContact(*stage, now), ")"));
     } else if (!stage->job_id.empty()) {
       others.push_back(
           absl::StrCat(stage->name(), " (works for ", stage->job_id, ")"));

@@ -33,11 +33,18 @@ struct Crew {
 Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
                 const StageLinks& links);
 
+// How it stands with a stage that is waited for: "heard of just now", "not
+// connected, last heard of 4s ago", or "LOST, last heard of 12s ago: WHY".
+std::string DescribeContact(const registry::StageEntry& stage,
+                            common::time::MonotonicTime now);
+
 // What a job that is not given its crew waits for: "2 stages of pool default,
-// device cpu; free: stage-0; not free: stage-1 (not connected)".
+// device cpu; free: stage-0; not free: stage-1 (not connected, last heard of 4s
+// ago)".
 std::string DescribeWanted(const spec::JobSpec& spec,
                            const registry::Registry& registry,
-                           const StageLinks& links);
+                           const StageLinks& links,
+                           common::time::MonotonicTime now);
 
 // Sets crew.numerics_id to the highest id that all of the crew have.
 // FailedPrecondition, reason NUMERICS_MISMATCH, names what each has.

@@ -223,7 +223,8 @@ void JobRun::KeepWaiting(const RunContext& context) {
       waited > absl::ZeroDuration()
           ? absl::StrCat("waited ", absl::FormatDuration(waited), " for ")
           : "waits for ",
-      DescribeWanted(job_.spec, context.registry, context.links));
+      DescribeWanted(job_.spec, context.registry, context.links,
+                     context.now.monotonic));
   const auto end = since_ + context.options.queue_deadline;
   if (context.now.monotonic >= end) {
     log_.OpenFolder(context.actions);

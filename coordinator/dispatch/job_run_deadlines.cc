@@ -124,7 +124,10 @@ std::string JobRun::DescribeUnanswered(const RunContext& context) const {
         context.registry.Find(crew_.names[rank]);
     names.push_back(absl::StrCat(
         crew_.names[rank], " on host ", crew_.hosts[rank],
-        entry != nullptr && entry->connected() ? "" : " (not connected)",
+        entry == nullptr
+            ? std::string(" (forgotten)")
+            : absl::StrCat(" (", DescribeContact(*entry, context.now.monotonic),
+                           ")"),
         phase_ == Phase::kAssembling
             ? ReportUnconnected(OpenEdges(rank, context))
             : ""));

@@ -31,6 +31,24 @@ TEST(CoreQueueTest, StagesAreFreeAgainAndServeTheNextJob) {
   }
 }
 
+TEST(CoreQueueTest, MissingStagesAreNamedWithTheirLastContactAndError) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  ASSERT_OK(cluster.Create(TinyJob(3, 1)).status());
+  cluster.Disconnect(cluster.stage(1));
+  cluster.Advance(absl::Seconds(25));
+  cluster.Disconnect(cluster.stage(0));
+  cluster.Advance(absl::Seconds(6));
+  const auto notices = cluster.Occurrences("WAITING_FOR_STAGES");
+  ASSERT_EQ(notices.size(), 2);
+  EXPECT_THAT(
+      notices[1].message(),
+      AllOf(HasSubstr("; free: none; not free: stage-0 (not connected, last "
+                      "heard of 5s ago), stage-1 (LOST, last heard of 30s ago: "
+                      "stage-1 (incarnation "),
+            HasSubstr("was silent for 10s")));
+}
+
 TEST(CoreQueueTest, AJobWaitsForItsStagesAndSaysSo) {
   FakeCluster cluster;
   cluster.Start(1);
