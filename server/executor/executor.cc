@@ -307,28 +307,26 @@ std::string Executor::WaitsFor(const HeadCommand& head) const {
 
 absl::Duration Executor::CheckDeadline() {
   // A machine that needed long before may need as long again.
+  const absl::Duration slowest = board_.slowest();
   const absl::Duration limit =
-      std::max(assignment_.command_deadline, kSlowestFactor * board_.slowest());
+      std::max(assignment_.command_deadline, kSlowestFactor * slowest);
   const std::optional<HeadCommand> head = board_.head();
   if (!head.has_value() || !head->has_deadline || !Stopped().ok()) {
     return limit;
   }
   if (head->age < limit) return limit - head->age;
   const std::string waits_for = WaitsFor(*head);
-  std::string message = absl::StrCat("step ", head->step, ", ", head->name);
-  if (head->stage != kNone) {
-    absl::StrAppend(&message, " (stage ", head->stage);
-    if (head->micro_batch != kNone) {
-      absl::StrAppend(&message, ", micro-batch ", head->micro_batch);
-    }
-    absl::StrAppend(&message, ")");
-  }
-  absl::StrAppend(&message, " has been at the head of the queue for ",
-                  absl::FormatDuration(head->age), ", command_deadline is ",
-                  absl::FormatDuration(limit), ": it ",
-                  waits_for.empty() ? std::string("computes")
-                                    : absl::StrCat("waits for ", waits_for));
-  const absl::Status failure = absl::DeadlineExceededError(message);
+  const absl::Status failure = absl::DeadlineExceededError(absl::StrCat(
+      Describe(*head), " has been at the head of the queue for ",
+      absl::FormatDuration(head->age), ", ",
+      limit == assignment_.command_deadline
+          ? absl::StrCat("command_deadline is ", absl::FormatDuration(limit))
+          : absl::StrCat(kSlowestFactor, " times the slowest command before (",
+                         absl::FormatDuration(slowest), ") is ",
+                         absl::FormatDuration(limit)),
+      ": it ",
+      waits_for.empty() ? std::string("computes")
+                        : absl::StrCat("waits for ", waits_for)));
   Fail(failure,
        waits_for.empty() ? common::status::kReasonCommandTimeout
                          : common::status::kReasonTransportTimeout,

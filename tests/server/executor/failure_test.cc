@@ -168,8 +168,8 @@ TEST(FailureTest, DeadlineNamesCommandPeerAndTime) {
   EXPECT_EQ(failure.cause().reason(), "TRANSPORT_TIMEOUT");
   EXPECT_THAT(
       failure.cause().message(),
-      AllOf(HasSubstr("step 1, 1F2 (stage 1, micro-batch 2) has been at the "
-                      "head of the queue for "),
+      AllOf(HasSubstr("F stage 1 micro-batch 2 of step 1 has been at the head "
+                      "of the queue for "),
             HasSubstr("command_deadline is "),
             HasSubstr(": it waits for activation 0->1 from stage-0")));
   EXPECT_EQ(failure.edge().kind(), v1::EDGE_KIND_ACTIVATION);
@@ -198,7 +198,7 @@ TEST(FailureTest, SenderThatNobodyTakesFromNamesItsPeer) {
     failures = Failures(*pipeline, 2);
   }
   EXPECT_THAT(failures[1].cause().message(),
-              AllOf(HasSubstr("1B2 (stage 1, micro-batch 2)"),
+              AllOf(HasSubstr("B stage 1 micro-batch 2 of step 1 has been "),
                     HasSubstr("waits for stage-0 to take gradient 1->0")));
 }
 
