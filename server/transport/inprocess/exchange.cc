@@ -142,64 +142,67 @@ absl::Status Exchange::Close(Member& member, absl::Time deadline) {
             channel->target.operations.empty() || !member.failure.status.ok())
           << ToString(channel->edge) << ": closed with a receive pending";
     }
-    const auto unsent = [this, &member] {
+    const auto sent = [this, &member] {
       mutex_.AssertHeld();
-      std::vector<std::string> names;
-      for (Channel* channel : member.channels) {
-        if (channel->source.member == &member &&
-            !channel->source.operations.empty()) {
-          names.push_back(ToString(channel->edge));
-        }
-      }
-      return names;
-    };
-    const auto sent = [this, &member, &unsent] {
-      mutex_.AssertHeld();
-      return !member.failure.status.ok() || unsent().empty();
+      return !member.failure.status.ok() || UnsentLocked(member).empty();
     };
     if (!mutex_.AwaitWithDeadline(absl::Condition(&sent), deadline)) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "a message was not received on ", absl::StrJoin(unsent(), ", ")));
+      return absl::DeadlineExceededError(
+          absl::StrCat("a message was not received on ",
+                       absl::StrJoin(UnsentLocked(member), ", ")));
     }
     if (!member.failure.status.ok()) return member.failure.status;
-    member.goodbye = true;
-    // A peer that waits for this rank on an edge waits in vain.
-    for (Channel* channel : member.channels) {
-      for (End* end : {&channel->source, &channel->target}) {
-        if (end->member == &member || end->operations.empty()) continue;
-        FailLocked(end->member, *channel,
-                   absl::UnavailableError(absl::StrCat(
-                       ToString(channel->edge), ": peer ", member.name,
-                       " said goodbye while a message was pending")),
-                   calls);
-      }
-    }
-    const auto waits_for = [this, &member] {
+    SayGoodbyeLocked(member, calls);
+    const auto settled = [this, &member] {
       mutex_.AssertHeld();
-      std::vector<std::string> names;
-      for (Channel* channel : member.channels) {
-        for (End* end : {&channel->source, &channel->target}) {
-          if (end->member != &member &&
-              !(end->member != nullptr && end->member->goodbye)) {
-            names.push_back(ToString(channel->edge));
-          }
-        }
-      }
-      return names;
+      return !member.failure.status.ok() || OpenLocked(member).empty();
     };
-    const auto settled = [this, &member, &waits_for] {
-      mutex_.AssertHeld();
-      return !member.failure.status.ok() || waits_for().empty();
-    };
-    if (!mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline)) {
-      result = absl::DeadlineExceededError(
-          absl::StrCat("no goodbye on ", absl::StrJoin(waits_for(), ", ")));
-    } else {
-      result = member.failure.status;
-    }
+    result =
+        mutex_.AwaitWithDeadline(absl::Condition(&settled), deadline)
+            ? member.failure.status
+            : absl::DeadlineExceededError(absl::StrCat(
+                  "no goodbye on ", absl::StrJoin(OpenLocked(member), ", ")));
   }
   RunCalls(calls);
   return result;
+}
+
+std::vector<std::string> Exchange::UnsentLocked(const Member& member) const {
+  std::vector<std::string> names;
+  for (const Channel* channel : member.channels) {
+    if (channel->source.member == &member &&
+        !channel->source.operations.empty()) {
+      names.push_back(ToString(channel->edge));
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> Exchange::OpenLocked(const Member& member) const {
+  std::vector<std::string> names;
+  for (const Channel* channel : member.channels) {
+    for (const End* end : {&channel->source, &channel->target}) {
+      if (end->member != &member &&
+          !(end->member != nullptr && end->member->goodbye)) {
+        names.push_back(ToString(channel->edge));
+      }
+    }
+  }
+  return names;
+}
+
+void Exchange::SayGoodbyeLocked(Member& member, Calls& calls) {
+  member.goodbye = true;
+  for (Channel* channel : member.channels) {
+    for (End* end : {&channel->source, &channel->target}) {
+      if (end->member == &member || end->operations.empty()) continue;
+      FailLocked(end->member, *channel,
+                 absl::UnavailableError(absl::StrCat(
+                     ToString(channel->edge), ": peer ", member.name,
+                     " said goodbye while a message was pending")),
+                 calls);
+    }
+  }
 }
 
 EdgeStats Exchange::stats(const Channel& channel, const Member& member) const {

@@ -90,6 +90,16 @@ class Exchange {
   // being copied: who copies completes them.
   void CloseOperationsLocked(Member& member)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Edges with messages of the member's that no peer has received; edges whose
+  // peer has not said goodbye.
+  std::vector<std::string> UnsentLocked(const Member& member) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::string> OpenLocked(const Member& member) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Says the member's goodbye: a peer that waits for it on an edge waits in
+  // vain.
+  void SayGoodbyeLocked(Member& member, Calls& calls)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fails the peers of a member that is gone.
   void FailPeersLocked(Member& member, absl::string_view what, Calls& calls)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
