@@ -1,17 +1,13 @@
 // penstock-coordinator: parses flags, starts a Coordinator, waits for signals.
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -29,13 +25,19 @@
 #include "common/time/real_clock.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/orphaned_stages.h"
+#include "coordinator/socket_folder.h"
 #include "coordinator/state_folder.h"
 
 namespace {
 
+namespace fs = std::filesystem;
+namespace process = penstock::common::process;
 using penstock::common::process::kBadConfiguration;
-using penstock::common::process::kBuild;
-using penstock::common::process::kVersion;
+using penstock::common::sync::Notification;
+using penstock::coordinator::Coordinator;
+using penstock::coordinator::MakeSocketFolder;
+using penstock::coordinator::OrphanedStages;
+using penstock::coordinator::RemoveSocketFolder;
 
 constexpr absl::Duration kStopLimit = absl::Seconds(3);
 // For stages whose `penstock run` has died, until they are killed.
@@ -49,31 +51,9 @@ struct Flags {
   std::string lease = "10s";
   std::string heartbeat = "1s";
   bool embedded = false;
-  penstock::common::process::DaemonFlags daemon;
+  process::DaemonFlags daemon;
   int ready_fd = -1;
 };
-
-// Mode 0700. Made here and not by `penstock run`, which may be killed at any
-// time: here that is heard of, and the folder is removed.
-absl::Status MakeSocketFolder(const std::filesystem::path& folder) {
-  if (mkdir(folder.c_str(), 0700) == 0) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("cannot make the folder for sockets ", folder.string(), ": ",
-                   std::strerror(errno)));
-}
-
-// Also after the parent was killed, nothing of the cluster stays behind. Only
-// sockets are removed, and the folder only when nothing else is in it.
-void RemoveSocketFolder(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(folder, ignored)) {
-    if (entry.is_socket(ignored)) {
-      std::filesystem::remove(entry.path(), ignored);
-    }
-  }
-  std::filesystem::remove(folder, ignored);
-}
 
 absl::StatusOr<absl::Duration> ParseInterval(absl::string_view flag,
                                              const std::string& text) {
@@ -96,26 +76,23 @@ bool ParentEnded(const Flags& flags) {
          getppid() != flags.daemon.die_with_parent;
 }
 
-// Stops the coordinator and, where its `penstock run` has died, what is left of
-// the stages; returns the exit code. Without a parent, a second signal ends the
-// process at once.
-int End(std::unique_ptr<penstock::coordinator::Coordinator> coordinator,
-        const Flags& flags, const penstock::common::rpc::Address& address) {
-  namespace process = penstock::common::process;
-  using penstock::coordinator::OrphanedStages;
-  process::EndWithin(kStopLimit);
-  const auto remove_sockets = [&] {
-    if (flags.embedded &&
-        address.kind == penstock::common::rpc::AddressKind::kUnix) {
-      RemoveSocketFolder(std::filesystem::path(address.path).parent_path());
-    }
-  };
-  penstock::common::sync::Notification stopped;
-  std::thread stopping([&] {
-    coordinator.reset();
-    stopped.Notify();
-    kill(getpid(), SIGCHLD);  // Wakes main.
-  });
+// Until the coordinator has stopped. A second signal ends the process at once.
+void AwaitStop(const Notification& stopped,
+               const std::optional<fs::path>& socket_folder) {
+  while (!stopped.HasBeenNotified()) {
+    const auto signal = process::WaitForSignal(absl::InfiniteDuration());
+    if (signal != SIGTERM && signal != SIGINT) continue;
+    if (socket_folder.has_value()) RemoveSocketFolder(*socket_folder);
+    _exit(128 + *signal);
+  }
+}
+
+// Until the coordinator has stopped and, where its `penstock run` has died,
+// what is left of the stages. Signals to stop say nothing new: the kernel sends
+// one for each thread of a dying parent, before getppid() tells that it is
+// gone.
+void AwaitStopAndOrphans(const Notification& stopped, const Flags& flags,
+                         const penstock::common::rpc::Address& address) {
   const penstock::common::time::RealClock clock;
   std::optional<OrphanedStages> orphans;
   auto kill_at = penstock::common::time::MonotonicTime::Infinite();
@@ -128,34 +105,34 @@ int End(std::unique_ptr<penstock::coordinator::Coordinator> coordinator,
       orphans->Signal(SIGCONT);
     }
     const bool alone = !orphans.has_value() || !orphans->AnyAlive();
-    if (stopped.HasBeenNotified() && alone) break;
+    if (stopped.HasBeenNotified() && alone) return;
     if (clock.Monotonic() >= kill_at) orphans->Signal(SIGKILL);
-    const auto signal =
-        process::WaitForSignal(alone ? absl::InfiniteDuration() : kOrphanPoll);
-    if (signal != SIGTERM && signal != SIGINT) continue;
-    // The kernel sends one for each thread of a dying parent, before getppid()
-    // tells that it is gone.
-    if (flags.daemon.die_with_parent != 0) continue;
-    remove_sockets();
-    _exit(128 + *signal);
+    process::WaitForSignal(alone ? absl::InfiniteDuration() : kOrphanPoll);
+  }
+}
+
+// Stops the coordinator and what hangs on it; returns the exit code.
+int End(std::unique_ptr<Coordinator> coordinator, const Flags& flags,
+        const penstock::common::rpc::Address& address,
+        const std::optional<fs::path>& socket_folder) {
+  process::EndWithin(kStopLimit);
+  Notification stopped;
+  std::thread stopping([&] {
+    coordinator.reset();
+    stopped.Notify();
+    kill(getpid(), SIGCHLD);  // Wakes main.
+  });
+  if (flags.daemon.die_with_parent != 0) {
+    AwaitStopAndOrphans(stopped, flags, address);
+  } else {
+    AwaitStop(stopped, socket_folder);
   }
   stopping.join();
-  remove_sockets();
+  if (socket_folder.has_value()) RemoveSocketFolder(*socket_folder);
   return 0;
 }
 
-int Fail(const absl::Status& status) {
-  return penstock::common::process::Refuse("penstock-coordinator", status);
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  namespace process = penstock::common::process;
-  namespace rpc = penstock::common::rpc;
-  Flags flags;
-  CLI::App app("Plans training jobs and drives stage daemons over gRPC.",
-               "penstock-coordinator");
+void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", flags.listen,
                  "Where to serve: unix:PATH, or HOST:PORT on loopback")
       ->capture_default_str();
@@ -178,6 +155,20 @@ int main(int argc, char** argv) {
   app.add_option("--ready-fd", flags.ready_fd,
                  "Write a byte to this descriptor when serving, and close it");
   process::AddDaemonFlags(app, flags.daemon);
+}
+
+int Fail(const absl::Status& status) {
+  return process::Refuse("penstock-coordinator", status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace rpc = penstock::common::rpc;
+  Flags flags;
+  CLI::App app("Plans training jobs and drives stage daemons over gRPC.",
+               "penstock-coordinator");
+  AddFlags(app, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -209,26 +200,24 @@ int main(int argc, char** argv) {
     if (!next.ok()) return Fail(next.status());
     term = *next;
   }
-  const bool owns_folder =
-      flags.embedded && address->kind == rpc::AddressKind::kUnix;
-  const auto folder = std::filesystem::path(address->path).parent_path();
-  if (owns_folder) {
-    const absl::Status made = MakeSocketFolder(folder);
+  std::optional<fs::path> socket_folder;
+  if (flags.embedded && address->kind == rpc::AddressKind::kUnix) {
+    socket_folder = fs::path(address->path).parent_path();
+    const absl::Status made = MakeSocketFolder(*socket_folder);
     if (!made.ok()) return Fail(made);
   }
   penstock::v1::BuildInfo build;
-  build.set_version(kVersion);
-  build.set_build(kBuild);
-  auto coordinator = penstock::coordinator::Coordinator::Start(
-      {.listen = *address,
-       .state_directory = flags.state_dir,
-       .term = term,
-       .embedded = flags.embedded,
-       .lease = *lease,
-       .heartbeat = *heartbeat,
-       .build = build});
+  build.set_version(process::kVersion);
+  build.set_build(process::kBuild);
+  auto coordinator = Coordinator::Start({.listen = *address,
+                                         .state_directory = flags.state_dir,
+                                         .term = term,
+                                         .embedded = flags.embedded,
+                                         .lease = *lease,
+                                         .heartbeat = *heartbeat,
+                                         .build = build});
   if (!coordinator.ok()) {
-    if (owns_folder) RemoveSocketFolder(folder);
+    if (socket_folder.has_value()) RemoveSocketFolder(*socket_folder);
     return Fail(coordinator.status());
   }
   LOG(INFO) << "serving on " << (*coordinator)->address().ToString()
@@ -239,5 +228,5 @@ int main(int argc, char** argv) {
     const auto signal = process::WaitForSignal(absl::InfiniteDuration());
     if (signal == SIGTERM || signal == SIGINT) break;
   }
-  return End(*std::move(coordinator), flags, *address);
+  return End(*std::move(coordinator), flags, *address, socket_folder);
 }
