@@ -10,6 +10,7 @@
 #include "common/file/file.h"
 #include "common/status/status_macros.h"
 #include "coordinator/spec/job_parser.h"
+#include "coordinator/spec/limits.h"
 #include "coordinator/spec/paths.h"
 
 namespace penstock::coordinator::service {
@@ -17,11 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kLargestSmallFile = 1 << 20;
-
-// A regular file of at most kLargestSmallFile bytes.
+// A regular file; at most what the parser takes.
 absl::StatusOr<std::string> ReadSmallFile(const fs::path& path) {
-  return common::file::ReadFile(path.string(), kLargestSmallFile);
+  return common::file::ReadFile(path.string(), spec::kMaxJobFileBytes);
 }
 
 // Why a deployed coordinator takes no path.
