@@ -1,30 +1,112 @@
-// The project's locks: absl's in normal builds; in the ThreadSanitizer build
-// the same interface over std::mutex, because Debian's abseil is not
-// instrumented and TSan would report false races.
+// The project's locks. sync::Mutex, MutexLock and Notification mean what absl's
+// do (absl/synchronization), with clang's thread-safety annotations, but for
+// time-outs: these run on the steady clock.
 //
-// sync::Mutex, MutexLock and Notification mean what absl's do
-// (absl/synchronization), with clang's thread-safety annotations.
+// absl's end at a point of the wall clock, also those that are given as a
+// duration. When that clock is set back by an hour (the first answer of a time
+// server), a thread that ticks every 100 ms would tick an hour later: no
+// heartbeats, no deadlines. So untimed waits are absl's and timed ones ours. In
+// the ThreadSanitizer build all is std::mutex, because Debian's abseil is not
+// instrumented and TSan would report false races.
 #ifndef PENSTOCK_COMMON_SYNC_MUTEX_H_
 #define PENSTOCK_COMMON_SYNC_MUTEX_H_
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
-#if PENSTOCK_TSAN
-#include <condition_variable>
-#include <mutex>
-#endif
-
 namespace penstock::common::sync {
+
+// How long a wait until `deadline` is from now on; none where it has passed.
+inline absl::Duration TimeoutTo(absl::Time deadline) {
+  return deadline == absl::InfiniteFuture() ? absl::InfiniteDuration()
+                                            : deadline - absl::Now();
+}
+
+// Where a wait of `timeout` ends; not an infinite one.
+inline std::chrono::steady_clock::time_point SteadyDeadline(
+    absl::Duration timeout) {
+  return std::chrono::steady_clock::now() +
+         absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24) * 365));
+}
 
 #if !PENSTOCK_TSAN
 
-using Mutex = absl::Mutex;
-using MutexLock = absl::MutexLock;
-using Notification = absl::Notification;
+class ABSL_LOCKABLE Mutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.Lock(); }
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    if (timed_waiters_ > 0) WakeTimedWaiters();
+    mutex_.Unlock();
+  }
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }
+
+  void Await(const absl::Condition& condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    // The wait gives the mutex up: timed waiters' conditions may hold.
+    if (timed_waiters_ > 0) WakeTimedWaiters();
+    mutex_.Await(condition);
+  }
+  // Whether the condition holds; false: it did not for `timeout`.
+  bool AwaitWithTimeout(const absl::Condition& condition,
+                        absl::Duration timeout)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    if (timeout == absl::InfiniteDuration()) {
+      Await(condition);
+      return true;
+    }
+    if (condition.Eval()) return true;
+    if (timed_waiters_ > 0) WakeTimedWaiters();
+    const auto deadline = SteadyDeadline(timeout);
+    ++timed_waiters_;
+    bool in_time = true, holds = false;
+    while (in_time && !holds) {
+      in_time = AwaitChange(deadline);
+      holds = condition.Eval();
+    }
+    --timed_waiters_;
+    return holds;
+  }
+  // The deadline is looked at once: from then on it is a time-out.
+  bool AwaitWithDeadline(const absl::Condition& condition, absl::Time deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    return AwaitWithTimeout(condition, TimeoutTo(deadline));
+  }
+
+ private:
+  // Gives the mutex up until another thread has held it; false: at the
+  // deadline. What changes while it is given up is announced under timed_.
+  bool AwaitChange(std::chrono::steady_clock::time_point deadline)
+      ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    std::unique_lock<std::mutex> lock(timed_);
+    const uint64_t seen = changes_;
+    mutex_.Unlock();
+    const bool change = changed_.wait_until(
+        lock, deadline, [this, seen] { return changes_ != seen; });
+    lock.unlock();
+    mutex_.Lock();
+    return change;
+  }
+  // REQUIRES: mutex_ is held, so that no waiter destroys what is used here.
+  void WakeTimedWaiters() {
+    std::lock_guard<std::mutex> lock(timed_);
+    ++changes_;
+    changed_.notify_all();
+  }
+
+  absl::Mutex mutex_;
+  int timed_waiters_ = 0;  // Guarded by mutex_.
+  std::mutex timed_;       // Taken with mutex_ held, never before it.
+  std::condition_variable changed_;
+  uint64_t changes_ = 0;  // Guarded by timed_.
+};
 
 #else
 
@@ -40,28 +122,25 @@ class ABSL_LOCKABLE Mutex {
 
   void Await(const absl::Condition& condition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
-    AwaitWithDeadline(condition, absl::InfiniteFuture());
+    AwaitWithTimeout(condition, absl::InfiniteDuration());
   }
   bool AwaitWithTimeout(const absl::Condition& condition,
                         absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
-    return AwaitWithDeadline(condition, absl::Now() + timeout);
-  }
-  bool AwaitWithDeadline(const absl::Condition& condition, absl::Time deadline)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     if (condition.Eval()) return true;
+    const bool infinite = timeout == absl::InfiniteDuration();
+    const auto deadline = SteadyDeadline(timeout);
     std::unique_lock<std::mutex> lock(mutex_, std::adopt_lock);
     // The wait gives the mutex up: other waiters' conditions may hold.
     if (waiters_ > 0) changed_.notify_all();
     ++waiters_;
-    bool holds = condition.Eval();
-    while (!holds) {
-      if (deadline == absl::InfiniteFuture()) {
+    bool in_time = true, holds = condition.Eval();
+    while (in_time && !holds) {
+      if (infinite) {
         changed_.wait(lock);
-      } else if (absl::Now() >= deadline) {
-        break;
       } else {
-        changed_.wait_until(lock, absl::ToChronoTime(deadline));
+        in_time =
+            changed_.wait_until(lock, deadline) == std::cv_status::no_timeout;
       }
       holds = condition.Eval();
     }
@@ -69,12 +148,18 @@ class ABSL_LOCKABLE Mutex {
     lock.release();
     return holds;
   }
+  bool AwaitWithDeadline(const absl::Condition& condition, absl::Time deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    return AwaitWithTimeout(condition, TimeoutTo(deadline));
+  }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   int waiters_ = 0;  // Guarded by mutex_.
 };
+
+#endif  // PENSTOCK_TSAN
 
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
@@ -117,8 +202,6 @@ class Notification {
   mutable Mutex mutex_;
   bool notified_ ABSL_GUARDED_BY(mutex_) = false;
 };
-
-#endif  // PENSTOCK_TSAN
 
 }  // namespace penstock::common::sync
 

@@ -2,7 +2,9 @@
 // RealClock (real_clock.h), tests pass FakeClock (tests/fakes/fake_clock.h).
 //
 // Now() is for what people read (timestamps); Monotonic() for deadlines,
-// leases and durations, because it never jumps.
+// leases and durations, because it never jumps. Deadlines of waits for devices
+// and transports are absl::Time and become time-outs on the steady clock when
+// the wait begins (common/sync): make them just before, of Now().
 #ifndef PENSTOCK_COMMON_TIME_CLOCK_H_
 #define PENSTOCK_COMMON_TIME_CLOCK_H_
 

@@ -20,7 +20,7 @@ RULES = [
      {
          "common/time/real_clock.cc": "the one clock",
          "common/rpc/deadline.cc": "gRPC's deadlines are wall clock times",
-         "common/sync/mutex.h": "what absl's waits do, in TSan's build",
+         "common/sync/mutex.h": "time-outs run on the steady clock",
          "common/log/log.cc": "stamps of lines",
      }),
     ("sleeps",
