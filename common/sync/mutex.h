@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
@@ -43,7 +42,7 @@ class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.Lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() {
-    if (timed_waiters_ > 0) WakeTimedWaiters();
+    if (timed_waiters_ != nullptr) WakeTimedWaiters();
     mutex_.Unlock();
   }
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }
@@ -51,7 +50,7 @@ class ABSL_LOCKABLE Mutex {
   void Await(const absl::Condition& condition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     // The wait gives the mutex up: timed waiters' conditions may hold.
-    if (timed_waiters_ > 0) WakeTimedWaiters();
+    if (timed_waiters_ != nullptr) WakeTimedWaiters();
     mutex_.Await(condition);
   }
   // Whether the condition holds; false: it did not for `timeout`.
@@ -63,15 +62,16 @@ class ABSL_LOCKABLE Mutex {
       return true;
     }
     if (condition.Eval()) return true;
-    if (timed_waiters_ > 0) WakeTimedWaiters();
+    if (timed_waiters_ != nullptr) WakeTimedWaiters();
     const auto deadline = SteadyDeadline(timeout);
-    ++timed_waiters_;
+    TimedWaiter self{.condition = condition};
+    Link(self);
     bool in_time = true, holds = false;
     while (in_time && !holds) {
-      in_time = AwaitChange(deadline);
+      in_time = AwaitWake(self, deadline);
       holds = condition.Eval();
     }
-    --timed_waiters_;
+    Unlink(self);
     return holds;
   }
   // The deadline is looked at once: from then on it is a time-out.
@@ -81,31 +81,54 @@ class ABSL_LOCKABLE Mutex {
   }
 
  private:
-  // Gives the mutex up until another thread has held it; false: at the
-  // deadline. What changes while it is given up is announced under timed_.
-  bool AwaitChange(std::chrono::steady_clock::time_point deadline)
+  // On the stack of the thread that waits, which leaves the list, and its life,
+  // only with mutex_ held.
+  struct TimedWaiter {
+    const absl::Condition& condition;
+    TimedWaiter* next = nullptr;
+    std::mutex mutex;  // Taken with mutex_ held, never before it.
+    std::condition_variable woken_up;
+    bool woken = false;  // Guarded by mutex.
+  };
+
+  void Link(TimedWaiter& waiter) {
+    waiter.next = timed_waiters_;
+    timed_waiters_ = &waiter;
+  }
+  void Unlink(TimedWaiter& waiter) {
+    TimedWaiter** at = &timed_waiters_;
+    while (*at != &waiter) at = &(*at)->next;
+    *at = waiter.next;
+  }
+
+  // Gives mutex_ up until another thread has seen the condition hold; false: at
+  // the deadline.
+  bool AwaitWake(TimedWaiter& self,
+                 std::chrono::steady_clock::time_point deadline)
       ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    std::unique_lock<std::mutex> lock(timed_);
-    const uint64_t seen = changes_;
+    std::unique_lock<std::mutex> lock(self.mutex);
+    self.woken = false;
     mutex_.Unlock();
-    const bool change = changed_.wait_until(
-        lock, deadline, [this, seen] { return changes_ != seen; });
+    const bool woken = self.woken_up.wait_until(lock, deadline,
+                                                [&self] { return self.woken; });
     lock.unlock();
     mutex_.Lock();
-    return change;
+    return woken;
   }
-  // REQUIRES: mutex_ is held, so that no waiter destroys what is used here.
+  // REQUIRES: mutex_ is held, and is about to be given up. As absl does, wakes
+  // nobody in vain.
   void WakeTimedWaiters() {
-    std::lock_guard<std::mutex> lock(timed_);
-    ++changes_;
-    changed_.notify_all();
+    for (TimedWaiter* waiter = timed_waiters_; waiter != nullptr;
+         waiter = waiter->next) {
+      if (!waiter->condition.Eval()) continue;
+      std::lock_guard<std::mutex> lock(waiter->mutex);
+      waiter->woken = true;
+      waiter->woken_up.notify_one();
+    }
   }
 
   absl::Mutex mutex_;
-  int timed_waiters_ = 0;  // Guarded by mutex_.
-  std::mutex timed_;       // Taken with mutex_ held, never before it.
-  std::condition_variable changed_;
-  uint64_t changes_ = 0;  // Guarded by timed_.
+  TimedWaiter* timed_waiters_ = nullptr;  // Guarded by mutex_.
 };
 
 #else
