@@ -149,7 +149,8 @@ absl::StatusOr<std::optional<StepResult>> StepBarrier::Release() {
   v1::ReleaseStep& release = result.release;
   release.set_step(result.step);
   const bool apply = result.valid_tokens > 0 && result.nonfinite.empty();
-  release.set_decision(apply ? v1::ReleaseStep::APPLY : v1::ReleaseStep::SKIP);
+  release.set_decision(apply ? v1::ReleaseStep::DECISION_APPLY
+                             : v1::ReleaseStep::DECISION_SKIP);
   if (apply) ++adam_t_;
   const double scale =
       apply ? GradientScale(result.grad_norm, optimizer.clip_norm,

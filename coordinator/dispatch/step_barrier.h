@@ -43,7 +43,9 @@ struct StepResult {
   int nonfinite_rank = -1;
   std::string nonfinite;
 
-  bool skipped() const { return release.decision() == v1::ReleaseStep::SKIP; }
+  bool skipped() const {
+    return release.decision() == v1::ReleaseStep::DECISION_SKIP;
+  }
 };
 
 struct BarrierOptions {

@@ -133,8 +133,8 @@ absl::Status Executor::Enqueue(const v1::End& end) {
 }
 
 absl::Status Executor::Enqueue(const v1::ReleaseStep& release) {
-  if (release.decision() != v1::ReleaseStep::APPLY &&
-      release.decision() != v1::ReleaseStep::SKIP) {
+  if (release.decision() != v1::ReleaseStep::DECISION_APPLY &&
+      release.decision() != v1::ReleaseStep::DECISION_SKIP) {
     return absl::InvalidArgumentError(
         absl::StrCat("release of step ", release.step(), ": decision ",
                      release.decision(), " is not known"));

@@ -134,7 +134,7 @@ absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(const Program& program,
 absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
   const common::time::MonotonicTime start = deps_.clock->Monotonic();
   Enqueue({.name = "apply", .step = release.step()}, [this, &release] {
-    if (release.decision() == v1::ReleaseStep::SKIP) {
+    if (release.decision() == v1::ReleaseStep::DECISION_SKIP) {
       deps_.parameters->Skip(compute_);
       return;
     }

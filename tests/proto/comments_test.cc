@@ -18,6 +18,7 @@ namespace penstock::tests::proto {
 namespace {
 
 using google::protobuf::Descriptor;
+using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 using ::testing::ElementsAre;
@@ -75,6 +76,45 @@ std::vector<std::string> UncommentedFields(const FileDescriptor& file) {
     AddUncommented(*file.message_type(i), fields);
   }
   return fields;
+}
+
+// Values of an enum share one scope with its neighbours: each begins with the
+// enum's name, as STEP_KIND_ of StepKind.
+void AddUnprefixed(const EnumDescriptor& of, std::vector<std::string>& values) {
+  std::string prefix;
+  for (const char c : of.name()) {
+    if (absl::ascii_isupper(c) && !prefix.empty()) prefix += '_';
+    prefix += absl::ascii_toupper(c);
+  }
+  for (int i = 0; i < of.value_count(); ++i) {
+    if (!absl::StartsWith(of.value(i)->name(), prefix + "_")) {
+      values.push_back(of.value(i)->full_name());
+    }
+  }
+}
+
+void AddUnprefixed(const Descriptor& message,
+                   std::vector<std::string>& values) {
+  for (int i = 0; i < message.enum_type_count(); ++i) {
+    AddUnprefixed(*message.enum_type(i), values);
+  }
+  for (int i = 0; i < message.nested_type_count(); ++i) {
+    AddUnprefixed(*message.nested_type(i), values);
+  }
+}
+
+TEST(EnumsTest, EveryValueBeginsWithTheNameOfItsEnum) {
+  const Sources sources("PENSTOCK_CONTRACT");
+  std::vector<std::string> values;
+  for (const FileDescriptor* file : sources.Below("penstock/v1/")) {
+    for (int i = 0; i < file->enum_type_count(); ++i) {
+      AddUnprefixed(*file->enum_type(i), values);
+    }
+    for (int i = 0; i < file->message_type_count(); ++i) {
+      AddUnprefixed(*file->message_type(i), values);
+    }
+  }
+  EXPECT_THAT(values, IsEmpty());
 }
 
 TEST(CommentsTest, EveryFieldOfTheContractHasItsOwn) {

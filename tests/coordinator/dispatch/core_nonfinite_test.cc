@@ -43,7 +43,8 @@ TEST(CoreNonfiniteTest, OrIsSkippedOnEveryStage) {
   EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(cluster.stage(i).releases().size(), 3);
-    EXPECT_EQ(cluster.stage(i).releases()[1].decision(), v1::ReleaseStep::SKIP);
+    EXPECT_EQ(cluster.stage(i).releases()[1].decision(),
+              v1::ReleaseStep::DECISION_SKIP);
     EXPECT_EQ(cluster.stage(i).releases()[2].adam_t(), 2);
   }
   EXPECT_EQ(cluster.Occurrences("NONFINITE").size(), 1);

@@ -66,7 +66,7 @@ TEST(StepBarrierTest, ReleasesWhenAllHaveReportedAndSaysWhatToApply) {
   EXPECT_EQ(result.grad_norm, 2.0);
   EXPECT_EQ(result.loss_sum, 6.0);
   EXPECT_EQ(result.valid_tokens, 4);
-  EXPECT_EQ(result.release.decision(), v1::ReleaseStep::APPLY);
+  EXPECT_EQ(result.release.decision(), v1::ReleaseStep::DECISION_APPLY);
   EXPECT_EQ(result.release.grad_scale(),
             static_cast<float>(1.0 / (2.0 + 1e-6) / 4));
   EXPECT_EQ(result.release.learning_rate(), 0.5f);

@@ -37,7 +37,7 @@ Pipeline::Options Options(const std::string& schedule, int ranks,
 v1::ReleaseStep Release(int64_t step) {
   v1::ReleaseStep release;
   release.set_step(step);
-  release.set_decision(v1::ReleaseStep::APPLY);
+  release.set_decision(v1::ReleaseStep::DECISION_APPLY);
   release.set_grad_scale(1);
   release.set_bias_correction1(0.1f);
   release.set_bias_correction2(0.05f);

@@ -229,7 +229,7 @@ v1::ReleaseStep Pipeline::Combine(Step& step, int64_t number) {
   v1::ReleaseStep release;
   release.set_step(number);
   if (step.valid == 0) {
-    release.set_decision(v1::ReleaseStep::SKIP);
+    release.set_decision(v1::ReleaseStep::DECISION_SKIP);
     return release;
   }
   step.loss = loss / step.valid;
@@ -243,7 +243,7 @@ v1::ReleaseStep Pipeline::Combine(Step& step, int64_t number) {
   const v1::OptimizerConfig& optimizer = options_.assignment.optimizer;
   const double clip =
       std::min(1.0, options_.clip_norm / (step.grad_norm + 1e-6));
-  release.set_decision(v1::ReleaseStep::APPLY);
+  release.set_decision(v1::ReleaseStep::DECISION_APPLY);
   release.set_grad_scale(static_cast<float>(clip / step.valid));
   release.set_learning_rate(static_cast<float>(options_.learning_rate));
   release.set_bias_correction1(correction(optimizer.beta1()));

@@ -170,7 +170,7 @@ TEST_F(StageJobRunnerTest, RunsAJobFromItsInputsToItsRelease) {
   EXPECT_EQ(report.message.step_report().losses_size(), 2);
   v1::ReleaseStep release;
   release.set_step(1);
-  release.set_decision(v1::ReleaseStep::SKIP);
+  release.set_decision(v1::ReleaseStep::DECISION_SKIP);
   runner_->Run(1, {.epoch = 1, .work = release});
   EXPECT_EQ(Next().message.apply_ack().step(), 1);
   EXPECT_EQ(Status().state(), v1::Stage::STATE_RUNNING);
