@@ -56,6 +56,23 @@ dispatch::Options CoreOptions(const Coordinator::Options& options) {
   return core;
 }
 
+// What a job's events.jsonl keeps, for whoever reads the daemon's log.
+void Log(const std::string& job_id, const v1::Occurrence& what) {
+  std::string text =
+      absl::StrCat("job ", job_id, ": ", what.kind(), ": ", what.message());
+  if (what.consequence()) absl::StrAppend(&text, " (a consequence)");
+  switch (what.severity()) {
+    case v1::Occurrence::SEVERITY_ERROR:
+      LOG(ERROR) << text;
+      break;
+    case v1::Occurrence::SEVERITY_WARNING:
+      LOG(WARNING) << text;
+      break;
+    default:
+      LOG(INFO) << text;
+  }
+}
+
 class CoordinatorProcess final : public Coordinator,
                                  private service::ActionSink {
  public:
@@ -152,6 +169,9 @@ class CoordinatorProcess final : public Coordinator,
     if (action.event.has_job() &&
         jobs::IsTerminal(action.event.job().state())) {
       files_.Drain();
+    }
+    if (action.event.has_occurrence()) {
+      Log(action.job_id, action.event.occurrence());
     }
     feed_.Publish(action.job_id, action.event);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "common/log/log.h"
 #include "common/rpc/refused_stream.h"
 #include "common/rpc/stream_writer.h"
 #include "common/status/status_macros.h"
@@ -98,7 +99,12 @@ class GrpcSessions final : public Sessions,
         context, admissions_.calls, loop_, response,
         [request](dispatch::Core& core, const dispatch::Now& now,
                   dispatch::Actions& actions) {
-          return core.RegisterStage(*request, now, actions);
+          auto response = core.RegisterStage(*request, now, actions);
+          if (response.ok()) {
+            LOG(INFO) << "stage " << request->stage_name() << " on host "
+                      << request->host() << " registered";
+          }
+          return response;
         });
   }
 
