@@ -63,6 +63,13 @@ absl::StatusOr<absl::Duration> ParseInterval(absl::string_view flag,
     return absl::InvalidArgumentError(
         absl::StrCat(flag, " '", text, "' is no duration, as 10s"));
   }
+  // So that whatever waits for it ends.
+  constexpr absl::Duration kLongest = absl::Hours(1);
+  if (interval > kLongest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " is ", text, "; it must be at most ",
+                     absl::FormatDuration(kLongest)));
+  }
   return interval;
 }
 
@@ -133,11 +140,13 @@ int End(std::unique_ptr<Coordinator> coordinator, const Flags& flags,
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--listen", flags.listen,
-                 "Where to serve: unix:PATH, or HOST:PORT on loopback")
-      ->capture_default_str();
+  auto* const listen =
+      app.add_option("--listen", flags.listen,
+                     "Where to serve: unix:PATH, or HOST:PORT on loopback")
+          ->capture_default_str();
   app.add_option("--insecure-listen", flags.insecure_listen,
-                 "Serve on this HOST:PORT without TLS, also off loopback");
+                 "Serve on this HOST:PORT without TLS, also off loopback")
+      ->excludes(listen);
   app.add_option("--state-dir", flags.state_dir,
                  "Folder of jobs and their results")
       ->capture_default_str();

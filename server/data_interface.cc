@@ -1,6 +1,8 @@
 #include "server/data_interface.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -56,6 +58,20 @@ absl::StatusOr<std::string> InterfaceTowards(
     if (!local.empty()) return local;
   }
   return fail(std::generic_category().message(errno));
+}
+
+absl::Status CheckOneInterface(const std::string& address) {
+  in6_addr v6;
+  in_addr v4;
+  const bool all = (inet_pton(AF_INET, address.c_str(), &v4) == 1 &&
+                    v4.s_addr == INADDR_ANY) ||
+                   (inet_pton(AF_INET6, address.c_str(), &v6) == 1 &&
+                    IN6_IS_ADDR_UNSPECIFIED(&v6));
+  if (!all) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--data-interface ", address,
+      " is all interfaces; give the address at which other stages reach this "
+      "one"));
 }
 
 }  // namespace penstock::server

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/rpc/address.h"
 
@@ -17,6 +18,10 @@ namespace penstock::server {
 // name, no route.
 absl::StatusOr<std::string> InterfaceTowards(
     const common::rpc::Address& coordinator);
+
+// InvalidArgument for 0.0.0.0 and ::, which are all interfaces: other stages
+// are told the address and could not connect to it.
+absl::Status CheckOneInterface(const std::string& address);
 
 }  // namespace penstock::server
 

@@ -29,6 +29,7 @@ using penstock::server::StageDaemon;
 
 constexpr absl::Duration kStopLimit = absl::Seconds(3);
 constexpr int kRestartMe = 1;
+constexpr int kMostThreads = 1024;  // As of threads_per_stage in job files.
 
 struct Flags {
   std::string coordinator = "unix:/run/penstock/coordinator.sock";
@@ -53,6 +54,15 @@ std::string HostName() {
   return absl::AsciiStrToLower(name);
 }
 
+// HOSTNAME-DEVICE, as a stage name may be: "cuda:0" has no colon in it.
+std::string DefaultName(const std::string& host, const std::string& device) {
+  std::string name = absl::StrCat(host, "-", absl::AsciiStrToLower(device));
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(c) && c != '.') c = '-';
+  }
+  return name;
+}
+
 // Filled by the daemon when it ends by itself.
 struct Ending {
   penstock::common::sync::Mutex mutex;
@@ -73,11 +83,14 @@ int main(int argc, char** argv) {
   app.add_option("--coordinator", flags.coordinator,
                  "unix:PATH or HOST:PORT of penstock-coordinator")
       ->capture_default_str();
-  app.add_option("--listen", flags.listen,
-                 "Where to serve monitors: unix:PATH, or HOST:PORT on loopback")
-      ->capture_default_str();
+  auto* const listen_flag =
+      app.add_option(
+             "--listen", flags.listen,
+             "Where to serve monitors: unix:PATH, or HOST:PORT on loopback")
+          ->capture_default_str();
   app.add_option("--insecure-listen", flags.insecure_listen,
-                 "Serve monitors on this HOST:PORT without TLS");
+                 "Serve monitors on this HOST:PORT without TLS")
+      ->excludes(listen_flag);
   app.add_option("--data-interface", flags.data_interface,
                  "Numeric address of the interface that data travel on "
                  "(default: the one that leads to the coordinator; 127.0.0.1 "
@@ -92,7 +105,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", flags.threads,
                  "Compute threads of jobs with threads_per_stage: auto "
                  "(0: all cores)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, kMostThreads))
       ->capture_default_str();
   process::AddDaemonFlags(app, flags.daemon);
   try {
@@ -102,7 +115,7 @@ int main(int argc, char** argv) {
   }
 
   const std::string host = HostName();
-  if (flags.name.empty()) flags.name = absl::StrCat(host, "-", flags.device);
+  if (flags.name.empty()) flags.name = DefaultName(host, flags.device);
   if (const absl::Status begun = process::BeginDaemon(flags.name, flags.daemon);
       !begun.ok()) {
     return Fail(begun);
@@ -121,6 +134,11 @@ int main(int argc, char** argv) {
       return kRestartMe;
     }
     flags.data_interface = *std::move(found);
+  }
+  if (const absl::Status one =
+          penstock::server::CheckOneInterface(flags.data_interface);
+      !one.ok()) {
+    return Fail(one);
   }
 
   penstock::v1::BuildInfo build;

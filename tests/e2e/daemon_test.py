@@ -39,9 +39,11 @@ class DaemonTest(pc.PenstockCase):
 
   def start_coordinator(self, *arguments, listen=None, term=None):
     """A serving coordinator, of this `term`, and its address."""
-    address = listen or f"unix:{self.folder}/coordinator.sock"
+    if "--insecure-listen" not in arguments:
+      arguments += ("--listen",
+                    listen or f"unix:{self.folder}/coordinator.sock")
     child = self.start("penstock-coordinator", "--state-dir",
-                       self.folder / "state", "--listen", address, *arguments)
+                       self.folder / "state", *arguments)
     line = child.stderr.readline()
     found = re.search(r"serving on ([^\s\",]+)", line)
     self.assertIsNotNone(found, line)
@@ -487,18 +489,22 @@ class DaemonTest(pc.PenstockCase):
         ("penstock-coordinator", ("--bogus",), "--bogus"),
         ("penstock-coordinator", ("--lease", "soon"), "soon"),
         ("penstock-coordinator", ("--lease", "1s"), "heartbeats"),
+        ("penstock-coordinator", ("--lease", "inf"), "at most 1h"),
+        ("penstock-coordinator", ("--insecure-listen", "127.0.0.1:0"),
+         "--insecure-listen excludes --listen"),
         ("penstock-coordinator", ("--log-format", "xml"), "xml"),
         ("penstock-coordinator", ("--listen", "0.0.0.0:0"), "--insecure-listen"),
         ("penstock-coordinator", ("--listen", "nonsense"), "nonsense"),
         ("penstock-coordinator", ("--state-dir", "/proc/x"), "/proc/x"),
         ("penstock-coordinator", ("--listen", "unix:/no/such/folder/s"),
          "/no/such/folder/s"),
-        ("penstock-stage", ("--device", "abacus"), "abacus"),
+        ("penstock-stage", ("--device", "cuda:0"), "device 'cuda:0'"),
         ("penstock-stage", ("--cpu-isa", "abacus"), "abacus"),
         ("penstock-stage", ("--name", "No Name"), "No Name"),
         ("penstock-stage", ("--threads", "-1"), "threads"),
         ("penstock-stage", ("--listen", "0.0.0.0:0"), "--insecure-listen"),
         ("penstock-stage", ("--data-interface", "nowhere"), "nowhere"),
+        ("penstock-stage", ("--data-interface", "0.0.0.0"), "all interfaces"),
         ("penstock-stage", ("--coordinator", "nonsense"), "nonsense"),
     ):
       with self.subTest(arguments):

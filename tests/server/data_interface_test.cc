@@ -40,5 +40,16 @@ TEST(InterfaceTowardsTest, AnUnknownNameIsUnavailableAndNamesTheFlag) {
                              HasSubstr("say it with --data-interface"))));
 }
 
+TEST(CheckOneInterfaceTest, AllInterfacesAreNoAddressForOthers) {
+  for (const std::string all : {"0.0.0.0", "::", "0:0::0"}) {
+    EXPECT_THAT(CheckOneInterface(all),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(all + " is all interfaces")));
+  }
+  for (const std::string one : {"127.0.0.1", "::1", "10.0.0.7"}) {
+    EXPECT_OK(CheckOneInterface(one));
+  }
+}
+
 }  // namespace
 }  // namespace penstock::server
