@@ -35,6 +35,9 @@ struct NewJob {
   std::vector<std::string> notes;
   // Contents of the schedule file, where pipeline.schedule is file:PATH.
   std::string schedule_text;
+  // Why results cannot go to request.run_directory(); a request that is
+  // repeated finds there what it made itself.
+  absl::Status run_directory_fault;
 };
 
 // Puts a message on a session; it is not lost unless the session breaks.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
@@ -30,6 +31,14 @@ namespace {
 // Asked for again: the same job, whatever the encoding of the request was.
 bool SameRequest(const v1::CreateJobRequest& a, const v1::CreateJobRequest& b) {
   return a.SerializeAsString() == b.SerializeAsString();
+}
+
+// Whether what is written to one of the two folders may lie in the other. ""
+// is none.
+bool Overlap(absl::string_view a, absl::string_view b) {
+  if (a.empty() || b.empty()) return false;
+  if (a.size() > b.size()) std::swap(a, b);
+  return absl::StartsWith(b, a) && (b.size() == a.size() || b[a.size()] == '/');
 }
 
 }  // namespace
@@ -115,16 +124,15 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
     job.clear_run_directory();
     return job;
   }
+  RETURN_IF_ERROR(new_job.run_directory_fault);
   for (const auto& other : s.runs) {
-    if (job.run_directory().empty() ||
-        other->job().run_directory() != job.run_directory()) {
-      continue;
-    }
+    if (!Overlap(other->job().run_directory(), job.run_directory())) continue;
     return absl::AlreadyExistsError(
         absl::StrCat("job ", other->job().id(),
                      ", which has not ended, writes its results "
                      "to ",
-                     job.run_directory(), "; give another run directory"));
+                     common::text::Quoted(other->job().run_directory()),
+                     "; give another run directory"));
   }
   RETURN_IF_ERROR(s.store.Create({.job = job, .request = request}));
   s.runs.push_back(

@@ -170,8 +170,9 @@ void JobRun::FailOverdue(const RunContext& context) {
           " without a tensor that was hashed or written, by ", stages);
       break;
     case Phase::kPublishing:
-      text = absl::StrCat("the trained model in ", log_.job().run_directory(),
-                          "/", output_, " did not get its name for ", waited);
+      text = absl::StrCat(
+          "the trained model in ", log_.job().run_directory(), "/", output_,
+          ", which is whole, did not get its name for ", waited);
       break;
     default:
       return;  // No wait of theirs is a failure here.

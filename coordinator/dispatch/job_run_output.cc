@@ -1,7 +1,7 @@
 // JobRun and the folder in which the trained model is made: before weights are
 // loaded every stage has shown that it writes in the very same folder, and it
-// becomes model/ when all of it is there. Of a job that fails nothing of it
-// stays.
+// becomes model/ when all of it is there. Of a job that fails before that
+// nothing of it stays.
 #include <algorithm>
 #include <utility>
 
@@ -80,6 +80,7 @@ void JobRun::OnOutputProbed(int rank, const v1::OutputProbed& probed,
 
 void JobRun::PublishOutput(const RunContext& context) {
   phase_ = Phase::kPublishing;
+  output_is_whole_ = true;
   since_ = context.now.monotonic;
   deadline_ = since_ + context.options.end_deadline;
   log_.Change({.name = output_, .change = Change::kPublish, .to = kModelFolder},
@@ -87,16 +88,21 @@ void JobRun::PublishOutput(const RunContext& context) {
 }
 
 void JobRun::RemoveOutput(const RunContext& context) {
-  if (output_.empty()) return;
+  if (output_.empty() || output_is_whole_) return;
   log_.Change({.name = output_, .change = Change::kRemove}, context.actions);
 }
 
 void JobRun::FolderChanged(const dispatch::FolderChanged& done,
                            const RunContext& context) {
   if (!done.status.ok()) {
-    const v1::Cause cause = common::rpc::ToCause(
+    v1::Cause cause = common::rpc::ToCause(
         common::status::Annotate(done.status, "the job's results"),
         done.stage_name);
+    if (output_is_whole_) {
+      absl::StrAppend(cause.mutable_message(),
+                      "; the trained model is whole, in ",
+                      log_.job().run_directory(), "/", output_);
+    }
     Fail(ReasonOf(cause), cause, context);
     return;
   }

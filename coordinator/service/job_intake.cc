@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file/file.h"
+#include "common/status/file_error.h"
 #include "common/status/status_macros.h"
+#include "common/text/quote.h"
 #include "coordinator/spec/job_parser.h"
 #include "coordinator/spec/limits.h"
 #include "coordinator/spec/paths.h"
@@ -30,6 +33,44 @@ std::string NoRoots(absl::string_view path) {
                       "run the job with `penstock run`");
 }
 
+// What a job writes to its run directory, beside logs.
+bool IsResult(absl::string_view name) {
+  for (const absl::string_view result :
+       {"job.yaml", "events.jsonl", "metrics.jsonl", "summary.json",
+        "trace.json", "model"}) {
+    if (name == result) return true;
+  }
+  return absl::StartsWith(name, ".model-tmp-");
+}
+
+// Why the results of another job cannot go to `folder`.
+absl::Status CheckFree(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error) && !error) return absl::OkStatus();
+  for (fs::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!IsResult(name)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "run_directory ", common::text::Quoted(folder.string()), " holds ",
+        name, " of another job; give a folder without results"));
+  }
+  if (!error) return absl::OkStatus();
+  return common::status::FileError(
+      error.value(),
+      absl::StrCat("run_directory ", common::text::Quoted(folder.string())));
+}
+
+absl::Status CheckAbsolute(absl::string_view field, const std::string& path) {
+  if (path.empty() ||
+      (fs::path(path).is_absolute() && path.find('\0') == std::string::npos)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is ", common::text::Quoted(path),
+                   "; it must be an absolute path"));
+}
+
 }  // namespace
 
 absl::StatusOr<dispatch::NewJob> JobIntake::Read(
@@ -41,6 +82,8 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
         "`penstock run`; a deployed coordinator keeps results in its own "
         "state folder");
   }
+  RETURN_IF_ERROR(CheckAbsolute("base_directory", request.base_directory()));
+  RETURN_IF_ERROR(CheckAbsolute("run_directory", request.run_directory()));
   const fs::path base(request.base_directory());
   spec::ParseOptions options;
   options.overrides = {request.overrides().begin(), request.overrides().end()};
@@ -62,19 +105,26 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
     std::string folder =
         fs::path(request.run_directory()).lexically_normal().string();
     if (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+    job.run_directory_fault = CheckFree(folder);
     job.request.set_run_directory(folder);
   }
   job.spec = std::move(parsed.spec);
   job.notes = std::move(parsed.notes);
   std::vector<spec::Violation> violations;
-  spec::ForEachPath(
-      job.spec, [&](absl::string_view key, spec::PathKind, std::string& path) {
-        if (mode_ == Mode::kDeployed) {
-          violations.push_back({std::string(key), NoRoots(path)});
-          return;
-        }
-        path = (base / path).lexically_normal().string();
-      });
+  spec::ForEachPath(job.spec, [&](absl::string_view key, spec::PathKind,
+                                  std::string& path) {
+    if (mode_ == Mode::kDeployed) {
+      violations.push_back({std::string(key), NoRoots(path)});
+      return;
+    }
+    if (fs::path(path).is_relative() && base.empty()) {
+      violations.push_back({std::string(key),
+                            absl::StrCat(common::text::Quoted(path),
+                                         " is relative, and the request has no "
+                                         "base_directory")});
+    }
+    path = (base / path).lexically_normal().string();
+  });
   if (violations.empty() &&
       job.spec.pipeline.schedule == spec::ScheduleKind::kFile) {
     absl::StatusOr<std::string> text =

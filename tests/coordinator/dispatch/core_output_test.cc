@@ -169,8 +169,9 @@ TEST_F(CoreOutputTest, AModelThatCannotGetItsNameIsNoSuccess) {
   const Job job =
       cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
   EXPECT_EQ(job.cause().message(),
-            "the job's results: renaming a to b: Read-only file system");
-  EXPECT_EQ(Changes().back(), Change::kRemove);
+            "the job's results: renaming a to b: Read-only file system; the "
+            "trained model is whole, in /runs/tiny/.model-tmp-1-1");
+  EXPECT_EQ(Changes().back(), Change::kPublish);  // And stays.
 }
 
 TEST_F(CoreOutputTest, WhenAllIsWrittenNeitherALossNorACancelMatters) {
@@ -193,7 +194,9 @@ TEST_F(CoreOutputTest, ADiskThatHangsAtTheEndFailsTheJobInTime) {
   cluster_.Advance(absl::Minutes(2));
   const Job job =
       cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INPUT_NOT_VISIBLE);
-  EXPECT_THAT(job.cause().message(), HasSubstr("did not get its name for 10m"));
+  EXPECT_THAT(job.cause().message(),
+              HasSubstr("which is whole, did not get its name for 10m"));
+  EXPECT_EQ(Changes().back(), Change::kPublish);
 }
 
 }  // namespace

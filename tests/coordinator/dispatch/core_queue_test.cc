@@ -104,9 +104,32 @@ TEST(CoreQueueTest, TwoJobsDoNotWriteToOneFolder) {
   EXPECT_THAT(cluster.Create(TinyJob(1, 1)).status(),
               StatusIs(absl::StatusCode::kAlreadyExists,
                        AllOf(HasSubstr(first.id()), HasSubstr("/runs/tiny"))));
+  for (const std::string overlapping : {"/runs", "/runs/tiny/model"}) {
+    NewJob job = TinyJob(1, 1);
+    job.request.set_run_directory(overlapping);
+    EXPECT_THAT(
+        cluster.Create(job).status(),
+        StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("\"/runs/tiny\"")))
+        << overlapping;
+  }
   cluster.Run();
   EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
   EXPECT_OK(cluster.Create(TinyJob(1, 1)).status());
+}
+
+TEST(CoreQueueTest, AFolderThatCannotBeUsedRefusesANewJobOnly) {
+  FakeCluster cluster;
+  cluster.Start(1);
+  NewJob job = TinyJob(1, 1);
+  job.request.set_request_id("6f1e2d3c-0a1b-4c2d-8e3f-405162738495");
+  ASSERT_OK_AND_ASSIGN(const Job first, cluster.Create(job));
+  job.run_directory_fault = absl::InvalidArgumentError("it holds job.yaml");
+  ASSERT_OK_AND_ASSIGN(const Job again, cluster.Create(job));
+  EXPECT_EQ(again.id(), first.id());
+  job.request.clear_request_id();
+  EXPECT_THAT(
+      cluster.Create(job).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, "it holds job.yaml"));
 }
 
 TEST(CoreQueueTest, ValidateOnlyCreatesNothing) {

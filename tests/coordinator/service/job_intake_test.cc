@@ -98,6 +98,52 @@ TEST_F(JobIntakeTest, AFileThatCannotBeLookedAtIsNotCalledTooLarge) {
                              Not(HasSubstr("more than")))));
 }
 
+TEST_F(JobIntakeTest, FoldersOfTheRequestAreAbsolute) {
+  Write("order.csv", "0F0\n");
+  const JobIntake intake(Mode::kEmbedded);
+  v1::CreateJobRequest request = Request();
+  request.set_run_directory("runs/x");
+  EXPECT_THAT(
+      intake.Read(request),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "run_directory is \"runs/x\"; it must be an absolute path"));
+  request.set_run_directory(std::string("/a\0b", 4));
+  EXPECT_THAT(intake.Read(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run_directory is \"/a\\x00b\"")));
+  request = Request();
+  request.set_base_directory(".");
+  EXPECT_THAT(intake.Read(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("base_directory is \".\"")));
+  request.clear_base_directory();
+  EXPECT_THAT(intake.Read(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.train: \"data/train.txt\" is relative, "
+                                 "and the request has no base_directory")));
+}
+
+TEST_F(JobIntakeTest, AFolderWithResultsIsNotForAnotherJob) {
+  Write("order.csv", "0F0\n");
+  const JobIntake intake(Mode::kEmbedded);
+  v1::CreateJobRequest request = Request();
+  request.set_run_directory(dir_.Path("new"));
+  EXPECT_OK(intake.Read(request)->run_directory_fault);
+  Write("new/logs/stage-0.log", "");  // As `penstock run` makes it.
+  EXPECT_OK(intake.Read(request)->run_directory_fault);
+  for (const std::string result : {"job.yaml", ".model-tmp-1-1"}) {
+    const fs::path path = Write(absl::StrCat("new/", result), "");
+    EXPECT_THAT(intake.Read(request)->run_directory_fault,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr(absl::StrCat("new\" holds ", result,
+                                                " of another job"))));
+    fs::remove(path);
+  }
+  request.set_run_directory(Write("file", "").string());
+  EXPECT_THAT(intake.Read(request)->run_directory_fault,
+              StatusIs(::testing::_, HasSubstr("Not a directory")));
+}
+
 TEST_F(JobIntakeTest, ADeployedCoordinatorRefusesEachPathAndOpensNone) {
   const fs::path schedule = Write("order.csv", "0F0\n");
   v1::CreateJobRequest request = Request();
