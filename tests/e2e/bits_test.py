@@ -8,6 +8,7 @@ PENSTOCK_IN_PROCESS_JOB: the program of tests/integration/in_process_job.cc.
 
 import os
 import subprocess
+import tempfile
 import unittest
 
 import penstock_case as pc
@@ -95,7 +96,7 @@ class BitsTest(pc.PenstockCase):
     """weights_sha256 of the same job file in one process."""
     done = subprocess.run(
         [os.environ["PENSTOCK_IN_PROCESS_JOB"], self.work / "job.yaml",
-         self.work / "in-process", *self.settings(cell, device, micro_batches)],
+         tempfile.mkdtemp(dir=self.work), *self.settings(cell, device, micro_batches)],
         capture_output=True, text=True, timeout=pc.LONG, check=False)
     self.assertEqual(done.returncode, 0, done.stderr)
     return done.stdout.strip()

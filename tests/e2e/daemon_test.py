@@ -491,7 +491,7 @@ class DaemonTest(pc.PenstockCase):
         ("penstock-coordinator", ("--lease", "1s"), "heartbeats"),
         ("penstock-coordinator", ("--lease", "inf"), "at most 1h"),
         ("penstock-coordinator", ("--insecure-listen", "127.0.0.1:0"),
-         "--insecure-listen excludes --listen"),
+         "--listen excludes --insecure-listen"),
         ("penstock-coordinator", ("--log-format", "xml"), "xml"),
         ("penstock-coordinator", ("--listen", "0.0.0.0:0"), "--insecure-listen"),
         ("penstock-coordinator", ("--listen", "nonsense"), "nonsense"),

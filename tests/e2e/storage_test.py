@@ -147,7 +147,9 @@ class StorageTest(pc.PenstockCase):
     self.assertEqual(done.code, 1, done)
     self.assertOneMessage(
         done, r"^penstock: job \S+ failed: INPUT_NOT_VISIBLE: the job's results: "
-        r"\S+: cannot be renamed to \S+/run/model: Permission denied$")
+        r"\S+: cannot be renamed to \S+/run/model: Permission denied; the trained "
+        r"model is whole, in \S+/run/\.model-tmp-1-1$")
+    self.assertTrue((run / ".model-tmp-1-1/model.safetensors.index.json").exists())
     # Files that were open stay writable: every step is there.
     self.assertEqual(len(self.check_committed(run)), 300)
     self.assertNothingStays()

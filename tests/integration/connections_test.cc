@@ -138,6 +138,7 @@ TEST_F(ConnectionsTest, NeitherIdleNorStreamingConnectionsAreCutOff) {
   server::StageDaemon::Options options;
   options.coordinator = coordinator_->address();
   options.listen = Socket("stage-0");
+  options.data_address = "127.0.0.1";
   options.name = "stage-0";
   options.device = "reference";
   options.threads = 1;

@@ -244,7 +244,8 @@ TEST_F(SessionCoreTest, AMessageOverTheLimitIsAFailureOfTheJob) {
   ASSERT_NE(send, nullptr);
   ASSERT_TRUE(send->message.has_failure());
   EXPECT_EQ(send->message.failure().epoch(), 1);
-  EXPECT_EQ(send->message.failure().cause().reason(), "INTERNAL");
+  EXPECT_EQ(send->message.failure().cause().code(),
+            static_cast<int>(absl::StatusCode::kInternal));
   EXPECT_THAT(send->message.failure().cause().message(),
               HasSubstr("StageMessage.end_report.shard_file"));
   // And nothing else is said again.
