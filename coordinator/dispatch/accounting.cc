@@ -34,17 +34,24 @@ double Percentile(std::vector<double> values, double share) {
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
-// Of the rank that works longest.
-int64_t LargestBusy(const std::vector<TimedReport>& reports) {
-  int64_t largest = 0;
-  for (const TimedReport& timed : reports) {
-    int64_t busy = 0;
-    for (const v1::OpTiming& timing : timed.report.timings()) {
-      busy += timing.end_ns() - timing.start_ns();
+// Seconds of the step's time in which the rank that works longest works. While
+// an evaluation is awaited ranks begin the next step: that is not of its time.
+double LargestBusy(const CommittedStep& step) {
+  const std::vector<common::time::MonotonicTime> starts =
+      AlignStarts(step.reports);
+  absl::Duration largest = absl::ZeroDuration();
+  for (size_t rank = 0; rank < step.reports.size(); ++rank) {
+    absl::Duration busy = absl::ZeroDuration();
+    for (const v1::OpTiming& timing : step.reports[rank].report.timings()) {
+      const auto begin = std::max(
+          step.started, starts[rank] + absl::Nanoseconds(timing.start_ns()));
+      const auto end = std::min(
+          step.committed, starts[rank] + absl::Nanoseconds(timing.end_ns()));
+      busy += std::max(absl::ZeroDuration(), end - begin);
     }
     largest = std::max(largest, busy);
   }
-  return largest;
+  return absl::ToDoubleSeconds(largest);
 }
 
 }  // namespace
@@ -110,7 +117,7 @@ void Accounting::TakeTimings(const CommittedStep& step, double seconds,
     op_seconds_.clear();
   }
   if (seconds > 0) {
-    metrics.set_bubble_rate(1 - Seconds(LargestBusy(step.reports)) / seconds);
+    metrics.set_bubble_rate(1 - LargestBusy(step) / seconds);
     Keep(bubble_rates_, metrics.bubble_rate(), kKeptSamples);
   }
   for (const TimedReport& timed : step.reports) {

@@ -34,6 +34,7 @@ TimedReport Report(const std::vector<Ran>& ops) {
     now += ran.seconds * int64_t{1000000000};
     timing.set_end_ns(now);
   }
+  timed.report.set_span_ns(now);
   return timed;
 }
 
@@ -55,6 +56,7 @@ class AccountingTest : public ::testing::Test {
     step.started = now_;
     now_ += absl::Seconds(seconds);
     step.committed = now_;
+    for (TimedReport& timed : step.reports) timed.arrived = now_;
     step.validation_loss = validation_loss;
     return accounting_.Commit(step);
   }
@@ -96,6 +98,15 @@ TEST_F(AccountingTest, AStepWithoutAValidTokenHasNoLoss) {
   EXPECT_EQ(metrics.tokens_per_second(), 0);
   EXPECT_THAT(MetricsLine(metrics), HasSubstr("\"loss\":null,"));
   EXPECT_THAT(MetricsLine(metrics), HasSubstr("\"nonfinite\":[\"loss\"]"));
+}
+
+// An evaluation that the coordinator heard of late: the step's time begins when
+// half of its work is done.
+TEST_F(AccountingTest, WorkBeforeTheStepsTimeDoesNotFillIt) {
+  const std::vector<TimedReport> reports = {
+      Report({{v1::OP_FORWARD, 0, 2}, {v1::OP_BACKWARD, 0, 1}})};
+  EXPECT_EQ(Commit(4, reports).bubble_rate(), 0.25);
+  EXPECT_EQ(Commit(2, reports).bubble_rate(), 0);
 }
 
 TEST_F(AccountingTest, FewStepsAreAllCounted) {
