@@ -1,5 +1,7 @@
 #include "coordinator/coordinator.h"
 
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,7 @@
 #include "common/rpc/reactor_registry.h"
 #include "common/rpc/rpc_server.h"
 #include "common/status/status_macros.h"
+#include "common/sync/mutex.h"
 #include "common/sync/serial_queue.h"
 #include "common/time/real_clock.h"
 #include "coordinator/dispatch/core.h"
@@ -37,6 +40,11 @@ constexpr absl::Duration kEmbeddedWaitingNotice = absl::Seconds(5);
 // How long a monitor port that answers is watched. Its refusal must come within
 // cause_window (dispatch/options.h) to count.
 constexpr absl::Duration kProbe = absl::Milliseconds(150);
+
+// What ends jobs has three seconds for all (main.cc), and the server needs two
+// where a connection does not close.
+constexpr absl::Duration kEndJobsDeadline = absl::Milliseconds(700);
+constexpr absl::Duration kEndJobsLimit = absl::Milliseconds(900);
 
 dispatch::Options CoreOptions(const Coordinator::Options& options) {
   dispatch::Options core;
@@ -120,6 +128,22 @@ class CoordinatorProcess final : public Coordinator,
     return server_->address();
   }
 
+  void EndJobs(absl::string_view why) override {
+    server_->SetServing("readiness", false);
+    loop_.Post([this, why = std::string(why)](dispatch::Core& core,
+                                              const dispatch::Now& now,
+                                              dispatch::Actions& actions) {
+      for (std::string& id : core.Close(why, kEndJobsDeadline, now, actions)) {
+        LOG(INFO) << "job " << id << ": cancelled: " << why;
+        awaited_.insert(std::move(id));
+      }
+      if (awaited_.empty()) jobs_ended_.Notify();
+    });
+    if (!jobs_ended_.WaitForNotificationWithTimeout(kEndJobsLimit)) {
+      LOG(WARNING) << "not all jobs have ended in time";
+    }
+  }
+
  private:
   void SendToStage(dispatch::SendToStage action) override {
     sessions_->Send(std::move(action));
@@ -166,10 +190,9 @@ class CoordinatorProcess final : public Coordinator,
   // A watcher that is told of the end may look at the files at once: they are
   // written first.
   void PublishJob(const dispatch::PublishJob& action) override {
-    if (action.event.has_job() &&
-        jobs::IsTerminal(action.event.job().state())) {
-      files_.Drain();
-    }
+    const bool ended =
+        action.event.has_job() && jobs::IsTerminal(action.event.job().state());
+    if (ended) files_.Drain();
     if (action.event.has_occurrence()) {
       Log(action.job_id, action.event.occurrence());
     }
@@ -185,8 +208,13 @@ class CoordinatorProcess final : public Coordinator,
   service::JobFeed feed_;
   service::JobFiles files_;
   common::sync::SerialQueue probes_;
+  if (ended && awaited_.erase(action.job_id) > 0 && awaited_.empty()) {
+    jobs_ended_.Notify();
+  }
   service::Admissions admissions_;
   service::CoreLoop loop_;
+  std::set<std::string> awaited_;  // Jobs that EndJobs() ends; loop_'s.
+  common::sync::Notification jobs_ended_;
   const std::unique_ptr<service::Sessions> sessions_;
   const std::unique_ptr<service::JobServer> jobs_;
   const std::unique_ptr<service::StageServer> stages_;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/rpc/address.h"
 #include "coordinator/service/limits.h"
@@ -35,6 +36,11 @@ class Coordinator {
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(
       const Options& options);
   virtual ~Coordinator() = default;
+
+  // Takes no more jobs and cancels those that have not ended, because of `why`.
+  // Returns when all have, with their results written, or within a second.
+  // Call at most once, before the destructor.
+  virtual void EndJobs(absl::string_view why) = 0;
 
   // With the port that the kernel chose.
   virtual const common::rpc::Address& address() const = 0;

@@ -118,13 +118,16 @@ void AwaitStopAndOrphans(const Notification& stopped, const Flags& flags,
   }
 }
 
-// Stops the coordinator and what hangs on it; returns the exit code.
-int End(std::unique_ptr<Coordinator> coordinator, const Flags& flags,
+// Ends the jobs, stops the coordinator and what hangs on it; returns the exit
+// code.
+int End(std::unique_ptr<Coordinator> coordinator, int told, const Flags& flags,
         const penstock::common::rpc::Address& address,
         const std::optional<fs::path>& socket_folder) {
   process::EndWithin(kStopLimit);
   Notification stopped;
   std::thread stopping([&] {
+    coordinator->EndJobs(absl::StrCat("the coordinator was told to end by ",
+                                      told == SIGINT ? "SIGINT" : "SIGTERM"));
     coordinator.reset();
     stopped.Notify();
     kill(getpid(), SIGCHLD);  // Wakes main.
@@ -235,7 +238,8 @@ int main(int argc, char** argv) {
 
   while (true) {
     const auto signal = process::WaitForSignal(absl::InfiniteDuration());
-    if (signal == SIGTERM || signal == SIGINT) break;
+    if (signal != SIGTERM && signal != SIGINT) continue;
+    return End(*std::move(coordinator), *signal, flags, *address,
+               socket_folder);
   }
-  return End(*std::move(coordinator), flags, *address, socket_folder);
 }

@@ -85,13 +85,20 @@ class Core {
 
   // --- Jobs.
 
-  // AlreadyExists: job_id is taken. A repeated request_id gets the original
-  // job. InvalidArgument: what only the planner finds, at the key's place.
+  // Unavailable after Close(). AlreadyExists: job_id is taken. A repeated
+  // request_id gets the original job. InvalidArgument: what only the planner
+  // finds, at the key's place.
   absl::StatusOr<v1::Job> CreateJob(const NewJob& job, const Now& now,
                                     Actions& actions);
   // NotFound. FailedPrecondition: it has ended.
   absl::StatusOr<v1::Job> CancelJob(absl::string_view job_id, const Now& now,
                                     Actions& actions);
+
+  // The coordinator is about to end: takes no more jobs, and cancels those that
+  // have not ended, because of `why`. Each ends within `limit` (one whose model
+  // is being published, as soon as that is done); returns their ids.
+  std::vector<std::string> Close(absl::string_view why, absl::Duration limit,
+                                 const Now& now, Actions& actions);
 
   // A WriteJobFile failed: the job does, DISK_FULL where the status is
   // ResourceExhausted. Of a job that has ended it changes nothing.

@@ -102,6 +102,9 @@ absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
 absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
                                         Actions& actions) {
   State& s = *state_;
+  if (s.closing) {
+    return absl::UnavailableError("the coordinator is shutting down");
+  }
   const v1::CreateJobRequest& request = new_job.request;
   if (!request.request_id().empty()) {
     if (!common::ids::IsUuid(request.request_id())) {
@@ -157,9 +160,23 @@ absl::StatusOr<v1::Job> Core::CancelJob(absl::string_view job_id,
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.id(), " has ended"));
   }
-  run->Cancel(s.Context(now, actions));
+  run->Cancel("cancelled", s.options.cancel_deadline, s.Context(now, actions));
   s.Settle(now, actions);
   return GetJob(job.id());
+}
+
+std::vector<std::string> Core::Close(absl::string_view why,
+                                     absl::Duration limit, const Now& now,
+                                     Actions& actions) {
+  State& s = *state_;
+  s.closing = true;
+  std::vector<std::string> ids;
+  for (const auto& run : s.runs) {
+    ids.push_back(run->job().id());
+    run->Cancel(why, limit, s.Context(now, actions));
+  }
+  s.Settle(now, actions);
+  return ids;
 }
 
 // --- Reads.

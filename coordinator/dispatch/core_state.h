@@ -75,6 +75,7 @@ struct Core::State {
   int64_t epoch = 0;
   std::vector<std::unique_ptr<JobRun>> runs;  // In order of creation.
   std::optional<v1::Cause> gone;
+  bool closing = false;  // No more jobs.
   std::optional<common::time::MonotonicTime> last_tick;
 };
 

@@ -178,18 +178,22 @@ void JobRun::Fail(Job::StateReason reason, const v1::Cause& cause,
        context.options.abort_deadline, context);
 }
 
-void JobRun::Cancel(const RunContext& context) {
+void JobRun::Cancel(absl::string_view why, absl::Duration limit,
+                    const RunContext& context) {
+  if (phase_ == Phase::kStopping) {
+    deadline_ = std::min(deadline_, context.now.monotonic + limit);
+  }
   if (!NeedsStages()) return;        // It ends already.
   log_.OpenFolder(context.actions);  // Nobody refused the job.
   const v1::Cause cause = common::rpc::ToCause(
-      common::status::WithReason(absl::CancelledError("cancelled"),
+      common::status::WithReason(absl::CancelledError(why),
                                  common::status::kReasonUser),
       "");
   log_.Move(Job::STATE_CANCELLING, context.now, context.actions);
   Stop({.state = Job::STATE_CANCELLED,
         .reason = Job::STATE_REASON_USER,
         .cause = cause},
-       context.options.cancel_deadline, context);
+       limit, context);
 }
 
 void JobRun::Stop(const Verdict& verdict, absl::Duration deadline,

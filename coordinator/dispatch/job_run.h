@@ -75,7 +75,10 @@ class JobRun {
   bool TryStart(const RunContext& context);
   // Says which stages it waits for, and again later. REQUIRES: queued().
   void KeepWaiting(const RunContext& context);
-  void Cancel(const RunContext& context);
+  // CANCELLED because of `why`; its stages have `limit` to drop it. What ends
+  // already ends as it would, but no later than that.
+  void Cancel(absl::string_view why, absl::Duration limit,
+              const RunContext& context);
   // A stage that it waits for will never come: STAGE_LOST. REQUIRES: queued().
   void StageGone(const v1::Cause& cause, const RunContext& context);
 

@@ -344,6 +344,40 @@ TEST_F(CoreFailureTest, CancelDoesNotWaitForEverForAStage) {
   cluster_.Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
 }
 
+// What a coordinator does when it is told to end.
+TEST_F(CoreFailureTest, ClosingCancelsEveryJobInTimeAndTakesNoMore) {
+  cluster_.Disconnect(cluster_.stage(1));
+  const std::string id = cluster_.Job().id();
+  Actions actions;
+  EXPECT_THAT(cluster_.core->Close("told to end", absl::Seconds(1),
+                                   cluster_.now(), actions),
+              ::testing::ElementsAre(id));
+  cluster_.CarryOut(actions);
+  cluster_.Run();
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_CANCELLING);
+  EXPECT_THAT(cluster_.Create(TinyJob(2, 2)),
+              StatusIs(absl::StatusCode::kUnavailable));
+  cluster_.Advance(absl::Seconds(1.1));
+  const Job job = cluster_.Ended(Job::STATE_CANCELLED, Job::STATE_REASON_USER);
+  EXPECT_EQ(job.cause().message(), "told to end");
+  const auto summary = nlohmann::json::parse(cluster_.File("summary.json"));
+  EXPECT_EQ(summary["state"], "CANCELLED");
+  EXPECT_EQ(summary["cause"]["message"], "told to end");
+}
+
+TEST_F(CoreFailureTest, ClosingDoesNotWaitLongerForAJobThatFails) {
+  cluster_.Disconnect(cluster_.stage(1));
+  cluster_.stage(2).Fail("DISK_FULL", "write /run/model/a: No space left");
+  cluster_.Run();
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
+  Actions actions;
+  cluster_.core->Close("told to end", absl::Seconds(1), cluster_.now(),
+                       actions);
+  cluster_.CarryOut(actions);
+  cluster_.Advance(absl::Seconds(1.1));
+  cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL);
+}
+
 TEST_F(CoreFailureTest, AMessageThatCannotBeIsTheEndOfTheJob) {
   v1::StageMessage message;
   message.mutable_apply_ack()->set_step(7);
