@@ -262,6 +262,7 @@ class JobRun {
   std::map<int64_t, v1::EvalReport> evaluations_;
   SkippedSteps skipped_;
   common::time::MonotonicTime first_step_;
+  bool blank_told_ = false;  // That evaluations have no valid token.
   common::time::MonotonicTime step_start_;
   common::time::MonotonicTime moved_;  // When something last moved.
   bool stalled_ = false;

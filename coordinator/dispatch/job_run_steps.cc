@@ -229,6 +229,16 @@ void JobRun::Commit(const RunContext& context) {
   if (Evaluates(step)) {
     const auto it = evaluations_.find(step);
     if (it == evaluations_.end()) return;  // Wait for it.
+    if (it->second.valid_tokens() == 0 && !std::exchange(blank_told_, true)) {
+      log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+                  .kind = "NO_VALID_TOKENS",
+                  .message = absl::StrCat(
+                      "the evaluation after step ", step,
+                      " has no validation loss: every label of its sequences "
+                      "is ignored"),
+                  .step = step},
+                 context.now, context.actions);
+    }
     applied_->validation_loss =
         it->second.loss_sum() / static_cast<double>(it->second.valid_tokens());
     evaluations_.erase(it);

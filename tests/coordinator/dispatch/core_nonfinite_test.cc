@@ -102,5 +102,24 @@ TEST(CoreNonfiniteTest, AStepWithoutAValidTokenIsReported) {
                     HasSubstr("\"nonfinite\":[\"loss\",\"grad_norm\"]")));
 }
 
+TEST(CoreNonfiniteTest, AnEvaluationWithoutAValidTokenIsReportedOnce) {
+  FakeCluster cluster;
+  cluster.Start(1);
+  cluster.stage(0).evaluated_tokens = 0;
+  NewJob job = TinyJob(1, 2, 4);
+  job.spec.data.validation = {{.share_millionths = 100000}};
+  job.spec.evaluate = {{.every = 2, .batches = 1}};
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+  const auto told = cluster.Occurrences("NO_VALID_TOKENS");
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_EQ(told[0].severity(), v1::Occurrence::SEVERITY_WARNING);
+  EXPECT_EQ(told[0].step(), 2);
+  EXPECT_THAT(told[0].message(), HasSubstr("the evaluation after step 2"));
+  EXPECT_THAT(cluster.File("metrics.jsonl"),
+              HasSubstr("\"nonfinite\":[\"validation_loss\"]"));
+}
+
 }  // namespace
 }  // namespace penstock::coordinator::dispatch

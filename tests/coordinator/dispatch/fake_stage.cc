@@ -157,8 +157,8 @@ v1::StageMessage FakeStage::EvalAnswer(int64_t step) const {
   v1::StageMessage message;
   v1::EvalReport& report = *message.mutable_eval_report();
   report.set_step(step);
-  report.set_loss_sum(8);
-  report.set_valid_tokens(4);
+  report.set_loss_sum(2.0 * evaluated_tokens);
+  report.set_valid_tokens(evaluated_tokens);
   return message;
 }
 

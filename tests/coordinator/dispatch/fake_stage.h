@@ -100,7 +100,8 @@ class FakeStage {
   // Of each step; the loss of each micro-batch in nats, valid tokens.
   double loss = 10;
   int64_t valid_tokens = 4;
-  std::string nonfinite;  // In step `nonfinite_step`.
+  int64_t evaluated_tokens = 4;  // Valid ones of an evaluation.
+  std::string nonfinite;         // In step `nonfinite_step`.
   int64_t nonfinite_step = 0;
   int64_t nonfinite_until = 0;  // Also in the steps up to this one.
   double sum_squares = 1;
