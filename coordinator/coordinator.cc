@@ -93,6 +93,10 @@ class CoordinatorProcess final : public Coordinator,
                            const absl::Status& status) {
                       WriteFailed(write.job_id, status);
                     },
+                .on_lost =
+                    [this](const dispatch::WriteJobFile& write) {
+                      LinesLost(write);
+                    },
                 .on_change =
                     [this](const dispatch::FolderChanged& done) {
                       FolderChanged(done);
@@ -124,10 +128,6 @@ class CoordinatorProcess final : public Coordinator,
     return absl::OkStatus();
   }
 
-  const common::rpc::Address& address() const override {
-    return server_->address();
-  }
-
   void EndJobs(absl::string_view why) override {
     server_->SetServing("readiness", false);
     loop_.Post([this, why = std::string(why)](dispatch::Core& core,
@@ -142,6 +142,10 @@ class CoordinatorProcess final : public Coordinator,
     if (!jobs_ended_.WaitForNotificationWithTimeout(kEndJobsLimit)) {
       LOG(WARNING) << "not all jobs have ended in time";
     }
+  }
+
+  const common::rpc::Address& address() const override {
+    return server_->address();
   }
 
  private:
@@ -178,6 +182,13 @@ class CoordinatorProcess final : public Coordinator,
       core.WriteFailed(id, status, now, actions);
     });
   }
+  void LinesLost(const dispatch::WriteJobFile& write) {
+    loop_.Post([id = write.job_id, file = write.name](
+                   dispatch::Core& core, const dispatch::Now& now,
+                   dispatch::Actions& actions) {
+      core.LinesLost(id, file, now, actions);
+    });
+  }
   void FolderChanged(const dispatch::FolderChanged& done) {
     if (!done.status.ok()) {
       LOG(ERROR) << "job " << done.job_id << ": " << done.status;
@@ -197,8 +208,13 @@ class CoordinatorProcess final : public Coordinator,
       Log(action.job_id, action.event.occurrence());
     }
     feed_.Publish(action.job_id, action.event);
+    if (ended && awaited_.erase(action.job_id) > 0 && awaited_.empty()) {
+      jobs_ended_.Notify();
+    }
   }
 
+  std::set<std::string> awaited_;  // Jobs that EndJobs() ends; loop_'s.
+  common::sync::Notification jobs_ended_;
   // In dependency order: each uses only those above it.
   const common::time::RealClock clock_;
   jobs::InMemoryJobStore store_;
@@ -208,13 +224,8 @@ class CoordinatorProcess final : public Coordinator,
   service::JobFeed feed_;
   service::JobFiles files_;
   common::sync::SerialQueue probes_;
-  if (ended && awaited_.erase(action.job_id) > 0 && awaited_.empty()) {
-    jobs_ended_.Notify();
-  }
   service::Admissions admissions_;
   service::CoreLoop loop_;
-  std::set<std::string> awaited_;  // Jobs that EndJobs() ends; loop_'s.
-  common::sync::Notification jobs_ended_;
   const std::unique_ptr<service::Sessions> sessions_;
   const std::unique_ptr<service::JobServer> jobs_;
   const std::unique_ptr<service::StageServer> stages_;

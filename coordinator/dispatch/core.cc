@@ -318,6 +318,14 @@ void Core::WriteFailed(absl::string_view job_id, const absl::Status& status,
   s.Settle(now, actions);
 }
 
+void Core::LinesLost(absl::string_view job_id, absl::string_view file,
+                     const Now& now, Actions& actions) {
+  State& s = *state_;
+  if (JobRun* run = s.FindRun(job_id); run != nullptr) {
+    run->LinesLost(file, s.Context(now, actions));
+  }
+}
+
 void Core::FolderChanged(const dispatch::FolderChanged& done, const Now& now,
                          Actions& actions) {
   State& s = *state_;

@@ -105,6 +105,11 @@ class Core {
   void WriteFailed(absl::string_view job_id, const absl::Status& status,
                    const Now& now, Actions& actions);
 
+  // Lines that were appended to a result file are not there any more: somebody
+  // removed or cut it. The job goes on, with a warning.
+  void LinesLost(absl::string_view job_id, absl::string_view file,
+                 const Now& now, Actions& actions);
+
   // The answer to ChangeJobFolder. A failure is the job's, as of WriteFailed.
   void FolderChanged(const dispatch::FolderChanged& done, const Now& now,
                      Actions& actions);

@@ -155,6 +155,17 @@ void JobRun::WriteFailed(const absl::Status& status,
   FailWith(common::status::Annotate(status, "the job's results"), context);
 }
 
+void JobRun::LinesLost(absl::string_view file, const RunContext& context) {
+  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+              .kind = "RESULTS_LOST",
+              .message = absl::StrCat(
+                  log_.job().run_directory(), "/", file,
+                  " was removed or cut while the job ran: lines from before "
+                  "are missing, what follows is appended"),
+              .step = log_.job().step()},
+             context.now, context.actions);
+}
+
 void JobRun::FailWith(const absl::Status& status, const RunContext& context) {
   const v1::Cause cause = common::rpc::ToCause(status, "");
   Fail(ReasonOf(cause), cause, context);

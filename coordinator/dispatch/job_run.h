@@ -104,6 +104,8 @@ class JobRun {
 
   // A result file could not be written.
   void WriteFailed(const absl::Status& status, const RunContext& context);
+  // Of a result file (core.h).
+  void LinesLost(absl::string_view file, const RunContext& context);
   void FolderChanged(const dispatch::FolderChanged& done,
                      const RunContext& context);
 
@@ -260,9 +262,9 @@ class JobRun {
   std::optional<CommittedStep> released_;  // Released, not yet applied.
   std::optional<CommittedStep> applied_;   // Applied, not yet committed.
   std::map<int64_t, v1::EvalReport> evaluations_;
+  bool blank_told_ = false;  // That evaluations have no valid token.
   SkippedSteps skipped_;
   common::time::MonotonicTime first_step_;
-  bool blank_told_ = false;  // That evaluations have no valid token.
   common::time::MonotonicTime step_start_;
   common::time::MonotonicTime moved_;  // When something last moved.
   bool stalled_ = false;

@@ -1,6 +1,7 @@
 #include "coordinator/service/job_files.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -21,6 +22,17 @@ namespace fs = std::filesystem;
 using common::status::FileError;
 
 constexpr int64_t kMaxProbeBytes = 1024;
+
+std::string PathOf(const dispatch::WriteJobFile& write) {
+  return (fs::path(write.directory) / write.name).string();
+}
+
+// In bytes; 0 where there is none.
+uint64_t LengthOf(const std::string& path) {
+  std::error_code error;
+  const uint64_t bytes = fs::file_size(path, error);
+  return error ? 0 : bytes;
+}
 
 // All of `contents` or nothing: the lines before stay whole.
 absl::Status Append(const std::string& path, const std::string& contents) {
@@ -125,14 +137,25 @@ MissingFolder JobFiles::IfMissing(const std::string& directory) const {
                                     : MissingFolder::kMake;
 }
 
+bool JobFiles::HasLostLines(const dispatch::WriteJobFile& write) const {
+  const std::string path = PathOf(write);
+  const auto before = length_.find(path);
+  return before != length_.end() && LengthOf(path) < before->second;
+}
+
 void JobFiles::Post(dispatch::WriteJobFile write) {
   queue_.Post([this, write = std::move(write)] {
+    const bool lost = HasLostLines(write);
     const absl::Status status = WriteNow(write, IfMissing(write.directory));
-    if (status.ok()) {
-      made_.insert(write.directory);
-    } else {
+    if (!status.ok()) {
       listener_.on_failure(write, status);
+      return;
     }
+    made_.insert(write.directory);
+    if (write.mode != dispatch::WriteJobFile::Mode::kAppend) return;
+    const std::string path = PathOf(write);
+    length_[path] = LengthOf(path);
+    if (lost && lost_.insert(path).second) listener_.on_lost(write);
   });
 }
 

@@ -2,7 +2,9 @@
 #ifndef PENSTOCK_COORDINATOR_SERVICE_JOB_FILES_H_
 #define PENSTOCK_COORDINATOR_SERVICE_JOB_FILES_H_
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -37,6 +39,9 @@ class JobFiles {
     // Of each failed write.
     std::function<void(const dispatch::WriteJobFile&, const absl::Status&)>
         on_failure;
+    // After a line was appended to a file that has lost earlier ones; once a
+    // file.
+    std::function<void(const dispatch::WriteJobFile&)> on_lost;
     // Of each change but kRemove.
     std::function<void(const dispatch::FolderChanged&)> on_change;
   };
@@ -50,8 +55,14 @@ class JobFiles {
  private:
   MissingFolder IfMissing(const std::string& directory) const;
 
+  // Whether the file that a line is appended to is shorter than it was.
+  bool HasLostLines(const dispatch::WriteJobFile& write) const;
+
   const Listener listener_;
-  std::set<std::string> made_;  // Folders; on queue_ only.
+  // On queue_ only.
+  std::set<std::string> made_;              // Folders.
+  std::map<std::string, uint64_t> length_;  // Of files of lines, in bytes.
+  std::set<std::string> lost_;              // Of those, told about.
   common::sync::SerialQueue queue_;
 };
 

@@ -187,6 +187,21 @@ TEST_F(CoreOutputTest, WhenAllIsWrittenNeitherALossNorACancelMatters) {
   cluster_.Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
 }
 
+TEST_F(CoreOutputTest, ResultsThatSomebodyTookAreAWarning) {
+  cluster_.stage(1).reports_steps = false;
+  Run();
+  Actions actions;
+  cluster_.core->LinesLost(cluster_.Job().id(), "metrics.jsonl", cluster_.now(),
+                           actions);
+  cluster_.CarryOut(actions);
+  EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
+  const auto told = cluster_.Occurrences("RESULTS_LOST");
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_EQ(told[0].severity(), v1::Occurrence::SEVERITY_WARNING);
+  EXPECT_THAT(told[0].message(),
+              HasSubstr("/metrics.jsonl was removed or cut"));
+}
+
 TEST_F(CoreOutputTest, ADiskThatHangsAtTheEndFailsTheJobInTime) {
   HangAtTheEnd();
   cluster_.Advance(absl::Minutes(9));

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/status/error_details.h"
@@ -20,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::penstock::testing::StatusIs;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Mode = dispatch::WriteJobFile::Mode;
@@ -62,6 +64,41 @@ TEST(JobFilesTest, WritesInOrderAndMakesFolders) {
   }
   EXPECT_THAT(failures, SizeIs(0));
   EXPECT_FALSE(fs::exists(fs::path(folder) / "job.yaml.tmp"));
+}
+
+TEST(JobFilesTest, LinesThatSomebodyTookAreToldOnceAFile) {
+  tests::fakes::TempDir dir;
+  std::vector<std::string> lost;
+  JobFiles::Listener listener{
+      .on_failure = [](const auto&, const absl::Status&) {},
+      .on_lost =
+          [&](const dispatch::WriteJobFile& write) {
+            lost.push_back(write.job_id + " " + write.name);
+          },
+      .on_change = [](const auto&) {}};
+  JobFiles files(std::move(listener));
+  const auto append = [&](const char* name) {
+    files.Post(dispatch::WriteJobFile{.job_id = "a-1",
+                                      .directory = dir.path(),
+                                      .name = name,
+                                      .contents = "line\n",
+                                      .mode = Mode::kAppend});
+    files.Drain();
+  };
+  for (const char* name : {"metrics.jsonl", "events.jsonl"}) {
+    append(name);
+    append(name);
+  }
+  EXPECT_THAT(lost, SizeIs(0));
+  fs::remove(dir.Path("metrics.jsonl"));
+  append("metrics.jsonl");
+  EXPECT_THAT(lost, ElementsAre("a-1 metrics.jsonl"));
+  fs::remove(dir.Path("metrics.jsonl"));
+  append("metrics.jsonl");
+  EXPECT_THAT(lost, SizeIs(1));
+  fs::resize_file(dir.Path("events.jsonl"), 5);
+  append("events.jsonl");
+  EXPECT_THAT(lost, ElementsAre("a-1 metrics.jsonl", "a-1 events.jsonl"));
 }
 
 TEST(JobFilesTest, FailureNamesThePath) {
