@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/status/status_macros.h"
 #include "common/text/quote.h"
 #include "common/text/utf8.h"
@@ -40,6 +41,17 @@ absl::Status CheckUtf8(absl::string_view what, absl::string_view text) {
   return absl::InvalidArgumentError(
       absl::StrCat(what, " ", common::text::Quoted(text),
                    " is not UTF-8; Penstock's paths and names are"));
+}
+
+absl::Status CheckVerb(const std::vector<std::string>& arguments,
+                       const std::vector<std::string>& verbs) {
+  if (arguments.empty() || absl::StartsWith(arguments[0], "-") ||
+      std::find(verbs.begin(), verbs.end(), arguments[0]) != verbs.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no verb ", common::text::Quoted(arguments[0]),
+                   "; there are ", absl::StrJoin(verbs, ", ")));
 }
 
 absl::Status CheckArguments(const std::vector<std::string>& arguments) {

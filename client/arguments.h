@@ -18,6 +18,10 @@ absl::Status CheckUtf8(absl::string_view what, absl::string_view text);
 // versions.
 absl::Status CheckArguments(const std::vector<std::string>& arguments);
 
+// InvalidArgument: the first argument is no flag and none of `verbs`.
+absl::Status CheckVerb(const std::vector<std::string>& arguments,
+                       const std::vector<std::string>& verbs);
+
 }  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_ARGUMENTS_H_

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "client/arguments.h"
 #include "client/commands/command.h"
 #include "client/environment.h"
@@ -72,6 +73,14 @@ int AfterOutput(int code) {
   return code == penstock::client::kDone ? penstock::client::kJobFailed : code;
 }
 
+std::vector<std::string> Verbs(const CLI::App& app) {
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    verbs.push_back(verb->get_name());
+  }
+  return verbs;
+}
+
 // The exit code; exceptions of the standard library pass.
 int Main(int argc, char** argv) {
   namespace commands = penstock::client::commands;
@@ -91,12 +100,15 @@ int Main(int argc, char** argv) {
       "depth.\n\nExample: penstock run job.yaml --stages 4",
       "penstock");
   app.set_version_flag("--version", process::VersionText("penstock"));
-  if (const absl::Status status = penstock::client::CheckArguments(
-          std::vector<std::string>(argv + 1, argv + argc));
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (const absl::Status status = penstock::client::CheckArguments(arguments);
       !status.ok()) {
     return commands::Fail(status);
   }
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App* of, const CLI::Error& error) {
+    return absl::StrCat("penstock: ", CLI::FailureMessage::simple(of, error));
+  });
   commands::Chosen chosen;
   commands::AddRun(app, environment, chosen);
   commands::AddSimulate(app, environment, chosen);
@@ -104,6 +116,11 @@ int Main(int argc, char** argv) {
   commands::AddStages(app, environment, chosen);
   commands::AddHealth(app, environment, chosen);
   commands::AddVersion(app, chosen);
+  if (const absl::Status status =
+          penstock::client::CheckVerb(arguments, Verbs(app));
+      !status.ok()) {
+    return commands::Fail(status);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/commands/command.h"
@@ -113,6 +114,11 @@ std::string Svg(const SimulateFlags& flags,
 }
 
 int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
+  if (absl::StartsWith(flags.schedule, "file:")) {
+    return Fail(absl::InvalidArgumentError(
+        "--schedule: simulate takes a schedule's name; `penstock verify FILE` "
+        "proves and times one of a file"));
+  }
   v1::SimulateScheduleRequest request;
   request.set_schedule(flags.schedule);
   request.set_stages(flags.stages);
@@ -148,7 +154,9 @@ void AddSimulate(CLI::App& app, const Environment& environment,
   auto* command = app.add_subcommand(
       "simulate", "Generate, prove and time a pipeline schedule");
   auto flags = std::make_shared<SimulateFlags>();
-  command->add_option("--schedule", flags->schedule, "As in a job file")
+  command
+      ->add_option("--schedule", flags->schedule,
+                   "A name, as in a job file; of a file's see `verify`")
       ->required();
   command->add_option("--stages", flags->stages, "K, ranks")->required();
   command->add_option("--micro-batches", flags->micro_batches, "M")->required();

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
 #include "client/commands/flag_checks.h"
 #include "client/input_file.h"
@@ -34,9 +35,13 @@ int Run(const Flags& flags, const Environment& environment) {
   if (!coordinator.ok()) return Fail(coordinator.status());
   const auto response = coordinator->client().VerifySchedule(request);
   if (!response.ok()) return Fail(response.status());
-  std::printf("%s: %lld commands, correct; makespan %g with unit times\n",
+  const std::string slots =
+      flags.slots.has_value()
+          ? absl::StrCat(" with ", *flags.slots, " slots on every edge")
+          : "";
+  std::printf("%s: %lld commands, correct%s; makespan %g with unit times\n",
               flags.file.c_str(), static_cast<long long>(response->commands()),
-              response->makespan());
+              slots.c_str(), response->makespan());
   return 0;
 }
 
@@ -53,7 +58,8 @@ void AddVerify(CLI::App& app, const Environment& environment, Chosen& chosen) {
       ->check(AtLeast(1));
   command
       ->add_option("--slots", flags->slots,
-                   "Receiver slots on every edge (default: as computed)")
+                   "Receiver slots on every edge; 0: a message waits at its "
+                   "sender until it is wanted (default: as computed)")
       ->check(AtLeast(0));
   command->add_option(
       "--address", flags->address,

@@ -74,12 +74,18 @@ absl::StatusOr<schedule::LoweringOptions> Options(
 }
 
 // A limit that no order fits is a wrong request: asking again does not help.
-// The unit that was given for bytes has its own name.
-absl::Status Refusal(const absl::Status& status, int chunks) {
+// The unit that was given for bytes has its own name; a part of one holds
+// nothing.
+absl::Status Refusal(const absl::Status& status, double limit, int chunks) {
   if (!absl::IsResourceExhausted(status)) return status;
-  return absl::InvalidArgumentError(absl::StrReplaceAll(
-      status.message(), {{"bytes of activations",
-                          chunks == 1 ? "activations" : "chunk activations"}}));
+  const char* unit = chunks == 1 ? "activations" : "chunk activations";
+  const double whole = std::floor(limit * chunks);
+  return absl::InvalidArgumentError(absl::StrCat(
+      whole == limit * chunks
+          ? ""
+          : absl::StrCat("memory_limit ", limit, " has room for ", whole, " ",
+                         unit, ": "),
+      absl::StrReplaceAll(status.message(), {{"bytes of activations", unit}})));
 }
 
 }  // namespace
@@ -96,7 +102,8 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
                    Options(request, plan.ranks(), plan.chunks()));
   absl::StatusOr<schedule::LoweredProgram> lowered =
       schedule::LowerVerified(plan, options);
-  RETURN_IF_ERROR(Refusal(lowered.status(), plan.chunks()));
+  RETURN_IF_ERROR(
+      Refusal(lowered.status(), request.memory_limit(), plan.chunks()));
   const schedule::LoweredProgram& program = *lowered;
   ASSIGN_OR_RETURN(const schedule::Simulation simulation,
                    schedule::Simulate(program, options.costs, options.memory));

@@ -1,5 +1,8 @@
 #include "client/arguments.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -32,6 +35,16 @@ TEST(ArgumentsTest, AVerbOfLaterVersionsIsNamed) {
               StatusIs(kRefused, HasSubstr("\"submit\" is not built yet")));
   EXPECT_THAT(CheckArguments({"run", "submit"}), IsOk());
   EXPECT_THAT(CheckArguments({}), IsOk());
+}
+
+TEST(ArgumentsTest, AWordThatIsNoVerbIsNamedWithThoseThatAre) {
+  const std::vector<std::string> verbs = {"run", "verify"};
+  EXPECT_THAT(
+      CheckVerb({"nope", "--help"}, verbs),
+      StatusIs(kRefused, "there is no verb \"nope\"; there are run, verify"));
+  EXPECT_THAT(CheckVerb({"run", "nope"}, verbs), IsOk());
+  EXPECT_THAT(CheckVerb({"--help"}, verbs), IsOk());
+  EXPECT_THAT(CheckVerb({}, verbs), IsOk());
 }
 
 }  // namespace

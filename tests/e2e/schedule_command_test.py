@@ -124,7 +124,9 @@ class ScheduleCommandTest(pc.PenstockCase):
     for enough in ((), ("--slots", "8")):
       done = self.penstock(*arguments, *enough)
       self.assertEqual(done.code, 0, done)
-      self.assertIn("32 commands, correct", done.stdout)
+      self.assertIn("32 commands, correct" +
+                    (" with 8 slots on every edge;" if enough else ";"),
+                    done.stdout)
     # Slots, and where rank 0 hangs.
     for slots, place in ((0, "0F3"), (1, "0F5")):
       with self.subTest(slots):
@@ -151,6 +153,7 @@ class ScheduleCommandTest(pc.PenstockCase):
     for arguments, wanted in (
         (("--schedule", "zb-h1"), "not built yet|naive, gpipe, 1f1b"),
         (("--schedule", "2f2b"), "2f2b"),
+        (("--schedule", "file:a.csv"), "penstock verify FILE"),
         (("--schedule", "1f1b", "--micro-batches", "0"), "micro.batches"),
         (("--schedule", "1f1b", "--stages", "0"), "ranks is 0"),
         (("--schedule", "1f1b", "-o", "xml"), "xml"),
@@ -179,6 +182,7 @@ class ScheduleCommandTest(pc.PenstockCase):
                     done.stderr)
 
   def test_flags_out_of_range(self):
+    self.write_job()
     shape = ("--stages", "2", "--micro-batches", "2")
     for arguments, wanted in (
         (("simulate", "--schedule", "1f1b", *shape, "--chunks", "0"),
@@ -187,6 +191,10 @@ class ScheduleCommandTest(pc.PenstockCase):
          "--slots: is -1; a whole number of at least 0"),
         (("run", "job.yaml", "--stages", "0"),
          "--stages: is 0; a whole number of at least 1"),
+        (("run", "job.yaml", "--stages", "1000000000"),
+         "penstock: --stages: expected a whole number from 1 to 4096"),
+        (("nope",), 'penstock: there is no verb "nope"; there are run, '),
+        (("run",), "penstock: job is required"),
         (("run", "job.yaml", "--run-dir", ""),
          "--run-dir: must not be empty")):
       with self.subTest(arguments):

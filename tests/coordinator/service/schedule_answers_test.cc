@@ -95,6 +95,11 @@ TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("holds 4 activations, 1 more than the limit "
                                  "of 3")));
+  request.set_memory_limit(2.5);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("memory_limit 2.5 has room for 2 activations: "
+                                 "1f1b: rank 0")));
   request.set_memory_limit(1e300);
   EXPECT_THAT(SimulateSchedule(request), IsOk());
 }
