@@ -148,6 +148,10 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
         return absl::UnavailableError(absl::StrCat(
             address, " answers, but not as a coordinator does",
             converted.message().empty() ? "" : ": ", converted.message()));
+      case absl::StatusCode::kCancelled:
+        // Not by us: a server that ends does that to the calls that it has.
+        return absl::UnavailableError(
+            absl::StrCat(address, " is shutting down"));
       default:
         return absl::Status(converted.code(),
                             absl::StrCat(address, ": ", converted.message()));

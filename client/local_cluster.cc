@@ -197,7 +197,7 @@ std::vector<LocalCluster::Ended> LocalCluster::ReapAnd(Told told) {
                       .trouble = LastTrouble(child->log_fd)});
     if (child->name != kCoordinator) {
       close(child->log_fd);
-      if (told == Told::kCoordinator) {
+      if (told == Told::kCoordinator && client_ != nullptr) {
         v1::ReportStageExitRequest request;
         request.set_stage_name(child->name);
         request.set_pid(exit->pid);
@@ -243,7 +243,7 @@ void LocalCluster::Stop(absl::Duration limit) {
   EndChildren(Which::kStages, SIGTERM, deadline - limit / 2);
   // A server waits for its connections to close, and gRPC closes ours only in
   // a call: without this the coordinator waits until it gives up.
-  client_.reset();
+  Disconnect();
   EndChildren(Which::kAll, SIGTERM, deadline);
   EndChildren(Which::kAll, SIGKILL, deadline + limit);
   std::error_code ignored;

@@ -39,7 +39,7 @@ class LocalCluster {
   // Stop(), with the default limit.
   ~LocalCluster();
 
-  // Not after Stop().
+  // Not after Disconnect() or Stop().
   CoordinatorClient& client() { return *client_; }
 
   struct StageOptions {
@@ -51,8 +51,12 @@ class LocalCluster {
   // Spawns stage-0 ... stage-(count - 1).
   absl::Status StartStages(const StageOptions& options);
 
+  // Closes the connection to the coordinator, which waits for that when it
+  // ends. Idempotent.
+  void Disconnect() { client_.reset(); }
+
   // Children that ended since the last call. A stage is reported to the
-  // coordinator (ReportStageExit) before this returns.
+  // coordinator (ReportStageExit) before this returns, while connected.
   struct Ended {
     std::string name;  // "coordinator", "stage-2"
     ChildExit exit;

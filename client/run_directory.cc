@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
 
@@ -14,6 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLogs[] = "logs";
+// How the coordinator names the folders that model/ is made in.
+constexpr char kUnfinishedModel[] = ".model-tmp-";
 constexpr int kMostAttempts = 100;
 
 // Another path would do, unless the machine has no room.
@@ -140,6 +143,17 @@ void RunDirectory::MakeLink(const std::string& runs) {
 
 std::string RunDirectory::logs() const {
   return (fs::path(path_) / kLogs).string();
+}
+
+void RunDirectory::RemoveUnfinished() const {
+  std::error_code ignored;
+  std::vector<fs::path> unfinished;
+  for (const auto& entry : fs::directory_iterator(path_, ignored)) {
+    if (absl::StartsWith(entry.path().filename().string(), kUnfinishedModel)) {
+      unfinished.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : unfinished) fs::remove_all(path, ignored);
 }
 
 void RunDirectory::Remove() {

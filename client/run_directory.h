@@ -33,6 +33,10 @@ class RunDirectory {
   // What the user should know of its making, or "".
   const std::string& note() const { return note_; }
 
+  // Removes the folders of a model that has not become model/. REQUIRES: the
+  // job's processes have ended.
+  void RemoveUnfinished() const;
+
   // Removes what this object made and whatever was written there since. Folders
   // above it stay where something else is in them.
   void Remove();

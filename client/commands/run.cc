@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "client/arguments.h"
 #include "client/commands/command.h"
@@ -47,6 +48,8 @@ constexpr absl::Duration kCancelLimit = absl::Seconds(2);
 constexpr absl::Duration kStopLimit = absl::Milliseconds(1500);
 constexpr absl::Duration kAbandonLimit = absl::Milliseconds(200);
 constexpr absl::Duration kReapLimit = absl::Seconds(1);
+// For a coordinator that ends, which has three seconds in all.
+constexpr absl::Duration kCoordinatorEndLimit = absl::Milliseconds(2500);
 
 struct Flags {
   std::string job_file;
@@ -68,6 +71,13 @@ void WriteStderr(absl::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+// The coordinator knows only the override that --stages is.
+absl::Status NameStagesFlag(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  return absl::InvalidArgumentError(absl::StrReplaceAll(
+      status.message(), {{"--set pipeline.stages:", "--stages:"}}));
+}
+
 // One run, from the parsed flags to the exit code. Confined to main's thread.
 class Run {
  public:
@@ -79,13 +89,13 @@ class Run {
                   environment.stderr_columns) {}
 
   int Main() {
-    if (const absl::Status status = Prepare(); !status.ok()) {
-      return Fail(status);
-    }
-    const absl::Status started = StartJob();
+    absl::Status started = Prepare();
+    if (started.ok()) started = StartJob();
     if (!started.ok()) {
       if (directory_.has_value()) directory_->Remove();
-      return Fail(started);
+      if (failure_.ok()) return Fail(started);
+      Complain(failure_);
+      return kJobFailed;
     }
     Attend();
     return Finish();
@@ -110,8 +120,16 @@ class Run {
     RETURN_IF_ERROR(NameBaseDirectory());
     ASSIGN_OR_RETURN(cluster_, EmbeddedCoordinator(environment_));
     request_.set_validate_only(true);
-    ASSIGN_OR_RETURN(job_, cluster_->client().CreateJob(request_));
-    return absl::OkStatus();
+    return CreateJob();
+  }
+
+  // job_, or with failure_ where it is the coordinator that ended.
+  absl::Status CreateJob() {
+    const auto created = cluster_->client().CreateJob(request_);
+    if (absl::IsUnavailable(created.status())) AwaitCoordinatorEnd();
+    if (created.ok()) job_ = *created;
+    return flags_.stages != 0 ? NameStagesFlag(created.status())
+                              : created.status();
   }
 
   // The job file's, which its paths are relative to.
@@ -155,7 +173,7 @@ class Run {
          .log_directory = directory_->logs()}));
     request_.set_validate_only(false);
     request_.set_run_directory(directory_->path());
-    ASSIGN_OR_RETURN(job_, cluster_->client().CreateJob(request_));
+    RETURN_IF_ERROR(CreateJob());
     progress_.OnJob(job_);
     // SIGCHLD wakes main: it is what the wait is for anyway.
     watch_.emplace(cluster_->client(), job_.id(),
@@ -181,6 +199,10 @@ class Run {
         }
         if (IsOver()) {
           AwaitEndOfLostStage();
+          // Only the coordinator cancels what nobody here did: when it ends.
+          if (job_.state() == v1::Job::STATE_CANCELLED && stop_signal_ == 0) {
+            AwaitCoordinatorEnd();
+          }
           return;
         }
       }
@@ -222,14 +244,23 @@ class Run {
   // A broken watch is the first sign of a coordinator that died: the kernel
   // closes its socket before it can be reaped.
   void OnBrokenWatch(const absl::Status& status) {
-    const auto deadline = clock_.Monotonic() + kReapLimit;
-    do {
-      if (CoordinatorEnded()) return;
-    } while (AwaitChildEnd(deadline - clock_.Monotonic()));
+    AwaitCoordinatorEnd();
+    if (!failure_.ok()) return;
     failure_ = absl::UnavailableError(
         absl::StrCat("lost the coordinator, whose process lives (is it "
                      "stopped?): ",
                      status.message()));
+  }
+
+  // Of one that ends or has ended: sets failure_. Nothing is asked of the
+  // coordinator from now on; it ends when our connection has closed.
+  void AwaitCoordinatorEnd() {
+    watch_.reset();
+    cluster_->Disconnect();
+    const auto deadline = clock_.Monotonic() + kCoordinatorEndLimit;
+    do {
+      if (CoordinatorEnded()) return;
+    } while (AwaitChildEnd(deadline - clock_.Monotonic()));
   }
 
   void OnStopSignal(int signal) {
@@ -285,6 +316,7 @@ class Run {
     progress_.Finish();
     watch_.reset();
     cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
+    directory_->RemoveUnfinished();
     const int code = SayHowItEnded();
     if (IsRefused(code)) {
       // Nothing ran, and nothing of it stays.
@@ -342,12 +374,12 @@ class Run {
   void PrintResults() {
     const std::string path =
         (fs::path(directory_->path()) / "summary.json").string();
-    const auto text = report::FileContents(path);
-    if (!text.ok() || !text->has_value()) {
-      Complain(text.status());
+    const std::string text = SummaryText(path);
+    if (text.empty()) {
+      // The job came to none.
     } else if (flags_.format == "json") {
-      std::fputs((*text)->c_str(), stdout);
-    } else if (const auto summary = report::ParseRunSummary(**text, path);
+      std::fputs(text.c_str(), stdout);
+    } else if (const auto summary = report::ParseRunSummary(text, path);
                summary.ok()) {
       std::printf("%s\n", SummaryTable(*summary).c_str());
     } else {
@@ -358,8 +390,22 @@ class Run {
                 (fs::path(directory_->path()) / "report.html").c_str());
   }
 
-  static void Complain(const absl::Status& status) {
-    if (status.ok()) return;
+  // Of the file, or what was to be in it.
+  std::string SummaryText(const std::string& path) {
+    const auto text = report::FileContents(path);
+    if (text.ok() && text->has_value()) return **text;
+    if (!text.ok()) {
+      Complain(text.status());
+    } else if (!job_.summary_json().empty()) {
+      Complain(absl::NotFoundError(absl::StrCat(
+          path, " is not there; logs/coordinator.log may say why")));
+    }
+    return job_.summary_json();
+  }
+
+  // On stderr; the same only once.
+  void Complain(const absl::Status& status) {
+    if (status.ok() || !complaints_.emplace(status.message()).second) return;
     std::fprintf(stderr, "penstock: %s\n", Printable(status.message()).c_str());
   }
 
@@ -375,6 +421,7 @@ class Run {
   std::set<std::string> ended_stages_;  // By themselves.
   // Errors before the start, said at the end unless they are the job's cause.
   std::vector<v1::Occurrence> held_back_;
+  std::set<std::string> complaints_;
   absl::Status failure_;
   bool has_report_ = false;
   int stop_signal_ = 0;

@@ -12,6 +12,7 @@
 #include "common/rpc/rpc_server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "penstock/v1/job_service.grpc.pb.h"
 #include "penstock/v1/stage_monitor_service.grpc.pb.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
@@ -26,13 +27,25 @@ using ::penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// What gRPC answers for a server that ends meanwhile.
+class EndingJobs final : public v1::JobService::CallbackService {
+  grpc::ServerUnaryReactor* CreateJob(grpc::CallbackServerContext* context,
+                                      const v1::CreateJobRequest*,
+                                      v1::Job*) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::CANCELLED);
+    return reactor;
+  }
+};
+
 class CoordinatorClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(dir_.Path("a%20b?c#d e"));
     address_ = {.kind = rpc::AddressKind::kUnix,
                 .path = dir_.Path("a%20b?c#d e/s.sock")};
-    auto server = rpc::RpcServer::Start(address_, {&monitor_}, reactors_);
+    auto server =
+        rpc::RpcServer::Start(address_, {&monitor_, &jobs_}, reactors_);
     ASSERT_THAT(server.status(), IsOk());
     server_ = *std::move(server);
     client_ = CoordinatorClient::Connect({.address = address_});
@@ -42,6 +55,7 @@ class CoordinatorClientTest : public ::testing::Test {
   const tests::fakes::TempDir dir_;
   rpc::Address address_;
   v1::StageMonitorService::CallbackService monitor_;  // As a stage has it.
+  EndingJobs jobs_;
   rpc::ReactorRegistry reactors_;
   std::unique_ptr<rpc::RpcServer> server_;
   std::unique_ptr<CoordinatorClient> client_;
@@ -52,6 +66,12 @@ TEST_F(CoordinatorClientTest, AServerOfAnotherKindIsNamed) {
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr(address_.ToString() +
                                  " answers, but not as a coordinator does")));
+}
+
+TEST_F(CoordinatorClientTest, ACallThatTheServerCancelsIsNotTheUsers) {
+  EXPECT_THAT(client_->CreateJob({}),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       address_.ToString() + " is shutting down"));
 }
 
 TEST_F(CoordinatorClientTest, AnUnknownHealthServiceIsNamed) {

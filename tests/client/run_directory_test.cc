@@ -139,6 +139,25 @@ TEST(RunDirectoryTest, RunsAtOnceGetFoldersOfTheirOwn) {
   EXPECT_EQ(std::set<std::string>(paths.begin(), paths.end()).size(), kRuns);
 }
 
+TEST(RunDirectoryTest, NothingStaysOfAModelThatIsNotWhole) {
+  tests::fakes::TempDir dir;
+  ASSERT_OK_AND_ASSIGN(const RunDirectory run,
+                       RunDirectory::Create(dir.Path("run")));
+  for (const char* file :
+       {".model-tmp-1-2/model.safetensors", ".model-tmp-1-4/probe-0",
+        "model/config.json", "summary.json"}) {
+    dir.Write(absl::StrCat("run/", file), "x");
+  }
+  run.RemoveUnfinished();
+  std::set<std::string> left;
+  for (const auto& entry : fs::directory_iterator(run.path())) {
+    left.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(left, (std::set<std::string>{"logs", "model", "summary.json"}));
+  fs::remove_all(run.path());
+  run.RemoveUnfinished();  // Somebody has removed all of it.
+}
+
 TEST(RunDirectoryTest, RemoveLeavesTheLinkOfALaterRun) {
   tests::fakes::TempDir dir;
   const absl::Time now = absl::FromUnixSeconds(0);

@@ -109,7 +109,7 @@ class BadInputTest(pc.PenstockCase):
     self.replaced("stages: 2", "stages: 7")
     self.refused(r"job\.yaml:14:3: pipeline\.stages: 7 .* 4 blocks")
     self.replaced("stages: 2", "stages: 2")
-    self.refused(r"--set pipeline\.stages: 7 ", arguments=("--stages", "7"))
+    self.refused(r"penstock: --stages: 7 ", arguments=("--stages", "7"))
 
   def test_heads_do_not_divide_the_width(self):
     self.replaced("heads: 2", "heads: 3")

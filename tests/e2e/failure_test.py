@@ -271,17 +271,56 @@ class FailureTest(pc.PenstockCase):
     self.assertRegex(done.stderr, r"(?m)^penstock: the coordinator ended: "
                      r"killed by signal 9")
     self.assertGreaterEqual(len(self.json_lines("metrics.jsonl")), 3)
+    self.assertNoHalfModel("run")
 
   def test_coordinator_that_is_told_to_stop_is_named(self):
-    child = self.start_running()
-    since = self.kill(self.pid_of("penstock-coordinator"), signal.SIGTERM)
-    done = self.end_within_limit(child, since)
-    self.assertEqual(done.code, 1, done)
-    # It says that it ends, and has ended a moment later.
-    self.assertRegex(
-        done.stderr, r"(?m)^penstock: (lost )?the coordinator( ended: exit code 0 "
-        r"\(stopped by a signal\)|, whose process lives .* is shutting down); "
-        r"logs are in ")
+    for number in (signal.SIGTERM, signal.SIGINT):
+      with self.subTest(number.name):
+        child = self.start_running(number.name, "-o", "json")
+        since = self.kill(self.pid_of("penstock-coordinator"), number)
+        done = self.end_within_limit(child, since)
+        self.assertEqual(done.code, 1, done)
+        self.assertRegex(
+            done.stderr, r"(?m)^penstock: the coordinator ended: exit code 0 "
+            r"\(stopped by a signal\); logs are in ")
+        # It ends its job in order.
+        self.assertIsSummary(done.stdout, number.name)
+        summary = self.summary(number.name)
+        self.assertEqual((summary["state"], summary["reason"]),
+                         ("CANCELLED", "USER"))
+        self.assertEqual(summary["cause"]["message"],
+                         f"the coordinator was told to end by {number.name}")
+        self.assertEqual(summary["steps"],
+                         len(self.json_lines("metrics.jsonl", number.name)))
+        self.assertNoHalfModel(number.name)
+
+  def test_coordinator_that_is_told_to_stop_at_the_start_is_named(self):
+    self.write_job(ENDLESS_JOB)
+    for number in range(4):
+      run = self.work / f"early-{number}"
+      child = self.start("penstock", "run", "job.yaml", "--run-dir", run)
+      # The job is not, or is hardly, created.
+      pc.wait_until((run / "logs").exists, "the run has its folder")
+      since = self.kill(self.pid_of("penstock-coordinator"), signal.SIGINT)
+      done = self.end_within_limit(child, since)
+      self.assertEqual(done.code, 1, done)
+      self.assertRegex(
+          done.stderr, r"(?m)^penstock: the coordinator ended: exit code 0 "
+          r"\(stopped by a signal\)")
+      if run.exists():
+        self.assertNoHalfModel(run)
+
+  def test_summary_that_cannot_be_written_is_printed_all_the_same(self):
+    self.write_job(pc.TINY_JOB.replace("steps: 4", "steps: 100"))
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run", "-o",
+                       "json")
+    path = self.work / "run/summary.json"
+    pc.wait_until(path.parent.exists, "the run has its folder")
+    path.mkdir()
+    done = self.finish(child)
+    self.assertEqual(done.code, 0, done)
+    self.assertEqual(json.loads(done.stdout)["state"], "SUCCEEDED")
+    self.assertEqual(done.stderr.count(f"{path}: "), 1, done)
 
   def test_run_directory_that_is_renamed_fails_the_job(self):
     child = self.start_running()
@@ -362,6 +401,7 @@ class FailureTest(pc.PenstockCase):
     # Nobody was there to write a summary, so nothing is printed.
     self.assertFalse((self.work / "run/summary.json").exists())
     self.assertEqual(done.stdout, "")
+    self.assertNoHalfModel("run")
 
   def test_stopped_stage_does_not_hold_up_the_end(self):
     child = self.start_running()
