@@ -29,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kCoordinator[] = "coordinator";
+constexpr absl::Duration kLookForEnd = absl::Milliseconds(200);
 
 absl::Status Errno(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
@@ -44,6 +45,12 @@ absl::StatusOr<int> NamelessFile() {
     return status;
   }
   return fd;
+}
+
+absl::Status EndedAtStart(const LocalCluster::Ended& ended) {
+  return absl::UnavailableError(
+      absl::StrCat("penstock-coordinator ended at its start, ",
+                   Describe(ended.exit), ": ", ended.last_log_line));
 }
 
 // As mkdtemp() chooses it: not taken, and nobody can know it before.
@@ -95,7 +102,21 @@ absl::Status LocalCluster::StartCoordinator(absl::Duration limit) {
   RETURN_IF_ERROR(AwaitCoordinator(ready, deadline));
   // Not before: a channel that found no socket waits before it looks again.
   client_ = CoordinatorClient::Connect({.address = address});
-  return client_->AwaitServing(deadline - options_.clock->Monotonic());
+  return AwaitServing(deadline);
+}
+
+absl::Status LocalCluster::AwaitServing(common::time::MonotonicTime deadline) {
+  while (true) {
+    const absl::Duration left = deadline - options_.clock->Monotonic();
+    const absl::Status status =
+        client_->AwaitServing(std::min(left, kLookForEnd));
+    if (status.ok()) return status;
+    // gRPC tries again until the deadline, also where nobody is left.
+    for (const Ended& ended : ReapAnd(Told::kNobody)) {
+      return EndedAtStart(ended);
+    }
+    if (left <= kLookForEnd) return status;
+  }
 }
 
 absl::Status LocalCluster::AwaitCoordinator(
@@ -124,9 +145,7 @@ absl::Status LocalCluster::EndAtStart(common::time::MonotonicTime deadline) {
   // Its descriptors close a moment before it can be reaped.
   do {
     for (const Ended& ended : ReapAnd(Told::kNobody)) {
-      return absl::UnavailableError(
-          absl::StrCat("penstock-coordinator ended at its start, ",
-                       Describe(ended.exit), ": ", ended.last_log_line));
+      return EndedAtStart(ended);
     }
   } while (AwaitChildEnd(deadline - options_.clock->Monotonic()));
   return absl::UnavailableError(

@@ -87,6 +87,8 @@ class LocalCluster {
   // Until the coordinator has said that it serves, through the pipe `ready`.
   absl::Status AwaitCoordinator(int ready,
                                 common::time::MonotonicTime deadline);
+  // Until a call reaches it.
+  absl::Status AwaitServing(common::time::MonotonicTime deadline);
   // How the coordinator ended that said nothing, or that it has not yet.
   absl::Status EndAtStart(common::time::MonotonicTime deadline);
   std::string SocketOf(const std::string& name) const;

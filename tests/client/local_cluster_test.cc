@@ -77,6 +77,14 @@ TEST_F(LocalClusterTest, ReadyWithoutASocketIsNotBelieved) {
                        HasSubstr("no coordinator answers on unix:")));
 }
 
+TEST_F(LocalClusterTest, AnEndBeforeTheFirstCallIsToldToo) {
+  const auto start = clock_.Monotonic();
+  EXPECT_THAT(Start("echo >&3; echo two >&2; exit 3", absl::Seconds(60)),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("ended at its start, exit code 3: two")));
+  EXPECT_LT(clock_.Monotonic() - start, absl::Seconds(30));
+}
+
 TEST_F(LocalClusterTest, AStopSignalMeanwhileStaysForWhoeverWaitsForIt) {
   raise(SIGINT);
   EXPECT_THAT(
