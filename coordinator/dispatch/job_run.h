@@ -250,7 +250,7 @@ class JobRun {
   std::optional<planner::Plan> plan_;
   std::string output_;  // Name of the folder that model/ is made in; or "".
   bool output_is_whole_ = false;  // All of the model is there.
-  std::string probe_;   // What stages write there.
+  std::string probe_;             // What stages write there.
   std::vector<std::optional<v1::OutputProbed>> probed_;
   std::vector<std::optional<v1::StageReady>> ready_;
   std::string fingerprint_;

@@ -127,9 +127,11 @@ class SummaryNumbersTest : public ::testing::Test {
         timing.set_end_ns(now);
       }
       report.set_busy_ns(now);
+      report.set_span_ns(now);
       report.set_peak_activation_bytes(100 + rank);
       report.set_peak_in_flight(2 - rank);
-      step.reports.push_back({.report = report, .arrived = {}});
+      step.reports.push_back(
+          {.report = report, .arrived = now_ + absl::Seconds(seconds)});
     }
     step.started = now_;
     now_ += absl::Seconds(seconds);
