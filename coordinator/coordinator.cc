@@ -215,6 +215,7 @@ class CoordinatorProcess final : public Coordinator,
 
   std::set<std::string> awaited_;  // Jobs that EndJobs() ends; loop_'s.
   common::sync::Notification jobs_ended_;
+
   // In dependency order: each uses only those above it.
   const common::time::RealClock clock_;
   jobs::InMemoryJobStore store_;

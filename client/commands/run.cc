@@ -316,7 +316,8 @@ class Run {
     progress_.Finish();
     watch_.reset();
     cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
-    directory_->RemoveUnfinished();
+    // A coordinator that saw the job's end has done so, or left what is whole.
+    if (!IsOver()) directory_->RemoveUnfinished();
     const int code = SayHowItEnded();
     if (IsRefused(code)) {
       // Nothing ran, and nothing of it stays.
