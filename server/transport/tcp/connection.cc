@@ -160,6 +160,7 @@ void Connection::Fail(const absl::Status& failure) {
   MutexLock lock(&mutex_);
   if (state_ == State::kClosed) return;
   state_ = State::kFailed;
+  if (earlier_failure_.ok()) earlier_failure_ = std::move(failure_);
   failure_ = failure;
   protocol_->FailAll(failure);
   UnregisterLocked();

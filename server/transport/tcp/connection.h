@@ -129,6 +129,9 @@ class Connection {
   mutable common::sync::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kConnecting;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  // What failure_ was before Fail(): copies of it may still end in the loop's
+  // thread, by code of abseil that TSan does not see.
+  absl::Status earlier_failure_ ABSL_GUARDED_BY(mutex_);
   absl::Status problem_ ABSL_GUARDED_BY(mutex_);
   bool standing_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_closed_ ABSL_GUARDED_BY(mutex_) = false;
