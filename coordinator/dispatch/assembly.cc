@@ -104,24 +104,25 @@ std::string DescribeWanted(const spec::JobSpec& spec,
     const v1::RegisterStageRequest& registration = stage->registration;
     const std::string& kind = registration.device().kind();
     const std::string pool = PoolOf(*stage);
+    std::string why;  // It is not free.
     if (stage->lost()) {
-      others.push_back(
-          absl::StrCat(stage->name(), " (", DescribeContact(*stage, now), ")"));
+      why = DescribeContact(*stage, now);
     } else if (pool != spec.scheduling.pool) {
-      others.push_back(absl::StrCat(stage->name(), " (pool ", pool, ")"));
+      why = absl::StrCat("pool ", pool);
     } else if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-      others.push_back(absl::StrCat(stage->name(), " (device ", kind, ")"));
+      why = absl::StrCat("device ", kind);
     } else if (!stage->connected()) {
-      others.push_back(
-          absl::StrCat(stage->name(), " (", DescribeContact(*stage, now), ")"));
+      why = DescribeContact(*stage, now);
     } else if (!stage->job_id.empty()) {
-      others.push_back(
-          absl::StrCat(stage->name(), " (works for ", stage->job_id, ")"));
+      why = absl::StrCat("works for ", stage->job_id);
     } else if (stage->state != v1::Stage::STATE_REGISTERED ||
                links.Aborting(stage->name())) {
-      others.push_back(absl::StrCat(stage->name(), " (not ready)"));
-    } else {
+      why = "not ready";
+    }
+    if (why.empty()) {
       free.push_back(stage->name());
+    } else {
+      others.push_back(absl::StrCat(stage->name(), " (", why, ")"));
     }
   }
   return absl::StrCat(
