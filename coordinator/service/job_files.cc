@@ -85,14 +85,14 @@ absl::Status Confirm(const fs::path& path, const ExpectedFile& expected) {
 
 absl::Status WriteNow(const dispatch::WriteJobFile& write,
                       MissingFolder missing) {
-  const fs::path path = fs::path(write.directory) / write.name;
-  RETURN_IF_ERROR(MakeFolder(path.parent_path(), write.directory, missing));
+  const std::string path = PathOf(write);
+  RETURN_IF_ERROR(
+      MakeFolder(fs::path(path).parent_path(), write.directory, missing));
 
   if (write.mode == dispatch::WriteJobFile::Mode::kAppend) {
     return Append(path, write.contents);
   }
-  return common::file::ReplaceFile(
-      {.path = path.string(), .contents = write.contents});
+  return common::file::ReplaceFile({.path = path, .contents = write.contents});
 }
 
 dispatch::FolderChanged ChangeNow(const dispatch::ChangeJobFolder& change,
