@@ -75,6 +75,9 @@ struct WriteJobFile {
   Mode mode = Mode::kReplace;
 };
 
+// How the folder is called that model/ is made in: TERM-EPOCH follows.
+inline constexpr char kUnfinishedModel[] = ".model-tmp-";
+
 // Work on one folder in a job's result folder, in order with the writes there.
 // Each but kRemove is answered by Core::FolderChanged.
 struct ChangeJobFolder {

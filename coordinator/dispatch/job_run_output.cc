@@ -35,7 +35,7 @@ void JobRun::MakeOutput(const RunContext& context) {
   probed_.assign(ranks(), std::nullopt);
   // Whoever looks for results, and other writers of the same folder, tell it
   // from model/ and from those of other attempts.
-  output_ = absl::StrCat(".model-tmp-", context.options.term, "-",
+  output_ = absl::StrCat(kUnfinishedModel, context.options.term, "-",
                          context.links.epoch(crew_.names.front()));
   probe_ = absl::StrCat(absl::Hex(context.options.random(), absl::kZeroPad16),
                         absl::Hex(context.options.random(), absl::kZeroPad16));

@@ -40,7 +40,7 @@ bool IsResult(absl::string_view name) {
         "trace.json", "model"}) {
     if (name == result) return true;
   }
-  return absl::StartsWith(name, ".model-tmp-");
+  return absl::StartsWith(name, dispatch::kUnfinishedModel);
 }
 
 // Why the results of another job cannot go to `folder`.
