@@ -38,6 +38,13 @@ absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(
   return client;
 }
 
+void AnyCoordinator::AddFlag(CLI::App& command, std::string& address_flag) {
+  command.add_option(
+      "--address", address_flag,
+      "unix:PATH or HOST:PORT of a coordinator; without one, and "
+      "without PENSTOCK_ADDRESS, an embedded one answers");
+}
+
 absl::StatusOr<AnyCoordinator> AnyCoordinator::Find(
     const std::string& address_flag, const Environment& environment) {
   AnyCoordinator any;

@@ -42,6 +42,9 @@ absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(
 // is, an embedded one that lives as long as this.
 class AnyCoordinator {
  public:
+  // "--address", for Find().
+  static void AddFlag(CLI::App& command, std::string& address_flag);
+
   // Errors: ConfiguredCoordinator()'s, EmbeddedCoordinator()'s.
   static absl::StatusOr<AnyCoordinator> Find(const std::string& address_flag,
                                              const Environment& environment);

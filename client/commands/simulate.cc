@@ -169,10 +169,7 @@ void AddSimulate(CLI::App& app, const Environment& environment,
   command->add_option("--transfer", flags->transfer, "Time of a message");
   command->add_option("--memory-limit", flags->memory_limit,
                       "A rank's limit, in activations of a whole stage");
-  command->add_option(
-      "--address", flags->address,
-      "unix:PATH or HOST:PORT of a coordinator; without one, and "
-      "without PENSTOCK_ADDRESS, an embedded one answers");
+  AnyCoordinator::AddFlag(*command, flags->address);
   AddOutputFlag(*command, flags->format, {"table", "json", "csv", "svg"});
   command->callback([flags, &environment, &chosen] {
     chosen = [flags, &environment] { return RunSimulate(*flags, environment); };

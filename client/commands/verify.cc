@@ -61,10 +61,7 @@ void AddVerify(CLI::App& app, const Environment& environment, Chosen& chosen) {
                    "Receiver slots on every edge; 0: a message waits at its "
                    "sender until it is wanted (default: as computed)")
       ->check(AtLeast(0));
-  command->add_option(
-      "--address", flags->address,
-      "unix:PATH or HOST:PORT of a coordinator; without one, and "
-      "without PENSTOCK_ADDRESS, an embedded one answers");
+  AnyCoordinator::AddFlag(*command, flags->address);
   command->callback([flags, &environment, &chosen] {
     chosen = [flags, &environment] { return Run(*flags, environment); };
   });
