@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/file/file.h"
 #include "common/status/file_error.h"
 #include "common/status/status_macros.h"
@@ -61,6 +63,22 @@ absl::Status CheckFree(const fs::path& folder) {
       absl::StrCat("run_directory ", common::text::Quoted(folder.string())));
 }
 
+// A flag goes into messages as it is.
+absl::Status CheckFlag(absl::string_view flag) {
+  constexpr size_t kMostBytes = 64;
+  absl::string_view name = flag;
+  bool good = absl::ConsumePrefix(&name, "--") && !name.empty() &&
+              flag.size() <= kMostBytes;
+  for (const char c : name) {
+    good &= absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+  }
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("flag_overrides: flag ", common::text::Quoted(flag),
+                   " is none; expected -- and at most ", kMostBytes - 2,
+                   " of [a-z0-9-], such as --stages"));
+}
+
 absl::Status CheckAbsolute(absl::string_view field, const std::string& path) {
   if (path.empty() ||
       (fs::path(path).is_absolute() && path.find('\0') == std::string::npos)) {
@@ -87,6 +105,11 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
   const fs::path base(request.base_directory());
   spec::ParseOptions options;
   options.overrides = {request.overrides().begin(), request.overrides().end()};
+  for (const v1::FlagOverride& each : request.flag_overrides()) {
+    RETURN_IF_ERROR(CheckFlag(each.flag()));
+    options.flag_overrides.push_back(
+        {.setting = each.setting(), .flag = each.flag()});
+  }
   options.read_config_json =
       [&](absl::string_view folder) -> absl::StatusOr<std::string> {
     if (mode_ == Mode::kDeployed) {

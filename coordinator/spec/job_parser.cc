@@ -1,11 +1,11 @@
 #include "coordinator/spec/job_parser.h"
 
 #include <optional>
+#include <string>
 
 #include "common/text/quote.h"
 #include "common/text/utf8.h"
 #include "coordinator/spec/not_built_yet.h"
-#include "coordinator/spec/overrides.h"
 #include "coordinator/spec/rules.h"
 #include "coordinator/spec/schema.h"
 #include "coordinator/spec/yaml_tree.h"
@@ -23,7 +23,12 @@ ParsedJob ParseJob(absl::string_view bytes, absl::string_view file,
   std::optional<YamlNode> root =
       ParseYaml(bytes, job.positions, job.violations);
   if (!root.has_value()) return job;
-  ApplyOverrides(options.overrides, *root, job.positions, job.violations);
+  for (const std::string& setting : options.overrides) {
+    ApplyOverride({.setting = setting}, *root, job.positions, job.violations);
+  }
+  for (const Override& each : options.flag_overrides) {
+    ApplyOverride(each, *root, job.positions, job.violations);
+  }
   // An empty file breaks the same rules as one without any of the keys.
   if (root->kind == YamlNode::Kind::kNull) root->kind = YamlNode::Kind::kMap;
   Draft draft;

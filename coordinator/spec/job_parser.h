@@ -11,13 +11,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "coordinator/spec/job_spec.h"
+#include "coordinator/spec/overrides.h"
 #include "coordinator/spec/violation.h"
 
 namespace penstock::coordinator::spec {
 
 struct ParseOptions {
-  // `KEY=VALUE`, applied in order: dotted keys, VALUE is YAML.
+  // `KEY=VALUE` of --set, applied in order: dotted keys, VALUE is YAML.
   std::vector<std::string> overrides;
+  // Those that flags stand for, applied after them.
+  std::vector<Override> flag_overrides;
   // Returns the bytes of config.json in the folder that model.from names, as
   // the job file writes it (relative to the job file, or ROOT:path). Its
   // errors become violations of model.from. Empty: model.from is refused.

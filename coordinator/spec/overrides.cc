@@ -31,15 +31,15 @@ std::vector<absl::string_view> SplitKey(absl::string_view key) {
   return words;
 }
 
-// Marks everything in `node`, which stands at `path`, as set by `set_key`.
+// Marks everything in `node`, which stands at `path`, as set by `origin`.
 void MarkAll(const YamlNode& node, absl::string_view path,
-             absl::string_view set_key, PositionMap& positions) {
-  positions.AddOverride(path, set_key);
+             const OverrideOrigin& origin, PositionMap& positions) {
+  positions.AddOverride(path, origin);
   for (size_t i = 0; i < node.items.size(); ++i) {
-    MarkAll(node.items[i], ItemPath(path, i), set_key, positions);
+    MarkAll(node.items[i], ItemPath(path, i), origin, positions);
   }
   for (const YamlEntry& entry : node.entries) {
-    MarkAll(entry.value, ChildPath(path, entry.key), set_key, positions);
+    MarkAll(entry.value, ChildPath(path, entry.key), origin, positions);
   }
 }
 
@@ -67,15 +67,17 @@ std::optional<YamlNode> ReadValue(absl::string_view key,
   return inner.empty() ? std::move(node) : std::nullopt;
 }
 
-void ApplyOne(absl::string_view override_text, YamlNode& root,
-              PositionMap& positions, std::vector<Violation>& violations) {
+}  // namespace
+
+void ApplyOverride(const Override& given, YamlNode& root,
+                   PositionMap& positions, std::vector<Violation>& violations) {
   const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(override_text, absl::MaxSplits('=', 1));
+      absl::StrSplit(given.setting, absl::MaxSplits('=', 1));
   const absl::string_view key = parts.first;
   const std::vector<absl::string_view> words = SplitKey(key);
-  if (words.empty() || key.size() == override_text.size()) {
-    const std::string shown = common::text::Quoted(override_text);
-    positions.AddOverride(shown, shown);
+  if (words.empty() || key.size() == given.setting.size()) {
+    const std::string shown = common::text::Quoted(given.setting);
+    positions.AddOverride(shown, {.key = shown, .flag = given.flag});
     violations.push_back({shown,
                           "expected KEY=VALUE with a dotted key, such as "
                           "pipeline.stages=4"});
@@ -85,8 +87,9 @@ void ApplyOne(absl::string_view override_text, YamlNode& root,
   if (root.kind != YamlNode::Kind::kMap && root.kind != YamlNode::Kind::kNull) {
     return;
   }
+  const OverrideOrigin origin{.key = std::string(key), .flag = given.flag};
   positions.Remove(key);
-  positions.AddOverride(key, key);
+  positions.AddOverride(key, origin);
   std::optional<YamlNode> value = ReadValue(key, parts.second, violations);
   if (!value.has_value()) return;
   YamlNode* node = &root;
@@ -96,24 +99,14 @@ void ApplyOne(absl::string_view override_text, YamlNode& root,
       *node = YamlNode{.kind = YamlNode::Kind::kMap};
       if (!path.empty()) {
         positions.Remove(path);
-        positions.AddOverride(path, key);
+        positions.AddOverride(path, origin);
       }
     }
     path = ChildPath(path, word);
     node = &ChildOf(*node, word);
   }
   *node = *std::move(value);
-  MarkAll(*node, key, key, positions);
-}
-
-}  // namespace
-
-void ApplyOverrides(absl::Span<const std::string> overrides, YamlNode& root,
-                    PositionMap& positions,
-                    std::vector<Violation>& violations) {
-  for (const std::string& text : overrides) {
-    ApplyOne(text, root, positions, violations);
-  }
+  MarkAll(*node, key, origin, positions);
 }
 
 }  // namespace penstock::coordinator::spec

@@ -1,22 +1,27 @@
-// `--set KEY=VALUE` on the tree of a job file, before the schema reads it.
+// `--set KEY=VALUE`, and flags that stand for it, on the tree of a job file,
+// before the schema reads it.
 #ifndef PENSTOCK_COORDINATOR_SPEC_OVERRIDES_H_
 #define PENSTOCK_COORDINATOR_SPEC_OVERRIDES_H_
 
 #include <string>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "coordinator/spec/violation.h"
 #include "coordinator/spec/yaml_tree.h"
 
 namespace penstock::coordinator::spec {
 
-// Applies `overrides` in order. KEY is dotted (`pipeline.stages`), VALUE is
-// YAML (`[2, 2]`, `{kind: sgd}`, `none`); missing sections are made, a value
-// that was there is replaced with everything below it. What was set is shown
-// as `--set KEY` from then on.
-void ApplyOverrides(absl::Span<const std::string> overrides, YamlNode& root,
-                    PositionMap& positions, std::vector<Violation>& violations);
+struct Override {
+  std::string setting;  // "KEY=VALUE"
+  std::string flag;     // that stands for it, as "--stages"; "": `--set`
+};
+
+// KEY is dotted (`pipeline.stages`), VALUE is YAML (`[2, 2]`, `{kind: sgd}`,
+// `none`); missing sections are made, a value that was there is replaced with
+// everything below it. What was set is shown as `--set KEY`, or as the flag,
+// from then on.
+void ApplyOverride(const Override& given, YamlNode& root,
+                   PositionMap& positions, std::vector<Violation>& violations);
 
 }  // namespace penstock::coordinator::spec
 

@@ -28,14 +28,19 @@ absl::string_view Enclosing(absl::string_view key_path) {
 
 }  // namespace
 
+std::string OverrideOrigin::Shown() const {
+  return flag.empty() ? absl::StrCat("--set ", key) : flag;
+}
+
 void PositionMap::AddFilePosition(absl::string_view key_path, int line,
                                   int column) {
-  places_[std::string(key_path)] = Place{line, column, ""};
+  places_[std::string(key_path)] = Place{.line = line, .column = column};
 }
 
 void PositionMap::AddOverride(absl::string_view key_path,
-                              absl::string_view set_key) {
-  places_[std::string(key_path)] = Place{++overrides_, 1, std::string(set_key)};
+                              const OverrideOrigin& origin) {
+  places_[std::string(key_path)] =
+      Place{.line = ++overrides_, .origin = origin};
 }
 
 void PositionMap::Remove(absl::string_view key_path) {
@@ -55,16 +60,16 @@ PositionMap::Place PositionMap::Find(absl::string_view key_path) const {
 
 std::string PositionMap::Where(absl::string_view key_path) const {
   const Place place = Find(key_path);
-  if (!place.set_key.empty()) return absl::StrCat("--set ", place.set_key);
+  if (place.origin.has_value()) return place.origin->Shown();
   return absl::StrCat(file_, ":", place.line, ":", place.column);
 }
 
 std::string Render(const Violation& violation, const PositionMap& positions) {
   const std::string where = positions.Where(violation.key_path);
   // "--set pipeline.stages: pipeline.stages: ..." would say the key twice.
-  const bool named =
-      violation.key_path.empty() ||
-      positions.Find(violation.key_path).set_key == violation.key_path;
+  const auto origin = positions.Find(violation.key_path).origin;
+  const bool named = violation.key_path.empty() ||
+                     (origin.has_value() && origin->key == violation.key_path);
   return named ? absl::StrCat(where, ": ", violation.message)
                : absl::StrCat(where, ": ", violation.key_path, ": ",
                               violation.message);
@@ -76,8 +81,9 @@ std::string RenderAll(absl::Span<const Violation> violations,
   std::vector<std::pair<Order, std::string>> lines;
   for (const Violation& violation : violations) {
     const auto place = positions.Find(violation.key_path);
-    lines.emplace_back(Order(!place.set_key.empty(), place.line, place.column),
-                       Render(violation, positions));
+    lines.emplace_back(
+        Order(place.origin.has_value(), place.line, place.column),
+        Render(violation, positions));
   }
   std::stable_sort(
       lines.begin(), lines.end(),

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,16 @@ struct Violation {
   bool operator==(const Violation&) const = default;
 };
 
+// What set a key over the job file: `--set KEY=...`, or a flag that stands for
+// it.
+struct OverrideOrigin {
+  std::string key;
+  std::string flag;  // "--stages"; "": `--set`
+
+  // "--set KEY", or the flag.
+  std::string Shown() const;
+};
+
 // Where each key of a job file was given. Thread-compatible.
 class PositionMap {
  public:
@@ -34,20 +45,19 @@ class PositionMap {
 
   // Lines and columns count from 1. The newest word on a key path wins.
   void AddFilePosition(absl::string_view key_path, int line, int column);
-  // `key_path` came from `--set SET_KEY=...`.
-  void AddOverride(absl::string_view key_path, absl::string_view set_key);
+  void AddOverride(absl::string_view key_path, const OverrideOrigin& origin);
   // Forgets `key_path` and everything below it.
   void Remove(absl::string_view key_path);
 
-  // "FILE:LINE:COL" or "--set KEY" of the key, else of the nearest enclosing
-  // section that was given, else "FILE:1:1".
+  // "FILE:LINE:COL", "--set KEY" or "--FLAG" of the key, else of the nearest
+  // enclosing section that was given, else "FILE:1:1".
   std::string Where(absl::string_view key_path) const;
 
  private:
   struct Place {
-    int line = 1;  // of an override: its place in the order of --set
+    int line = 1;  // of an override: its place in their order
     int column = 1;
-    std::string set_key;  // "": the file
+    std::optional<OverrideOrigin> origin;  // none: the file
   };
 
   // The place of the key or of its nearest given section.
@@ -61,10 +71,10 @@ class PositionMap {
   std::map<std::string, Place, std::less<>> places_;
 };
 
-// "FILE:LINE:COL: key.path: message", or "--set KEY: message".
+// "FILE:LINE:COL: key.path: message", "--set KEY: message", "--FLAG: message".
 std::string Render(const Violation& violation, const PositionMap& positions);
 
-// One line each, in the order of the file, --set last.
+// One line each, in the order of the file, overrides last.
 std::string RenderAll(absl::Span<const Violation> violations,
                       const PositionMap& positions);
 

@@ -18,6 +18,7 @@ using ::penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 using Mode = JobIntake::Mode;
 
 constexpr char kJob[] = R"(name: tiny
@@ -67,6 +68,36 @@ TEST_F(JobIntakeTest, AnAbsolutePathStays) {
   ASSERT_OK_AND_ASSIGN(const dispatch::NewJob job,
                        JobIntake(Mode::kEmbedded).Read(request));
   EXPECT_EQ(job.spec.data.train, "/elsewhere/a:b.txt");
+}
+
+TEST_F(JobIntakeTest, AFlagOverrideIsAppliedLastAndNamedAsItsFlag) {
+  v1::CreateJobRequest request = Request();
+  request.add_overrides("pipeline={schedule: 1f1b, stages: 1}");
+  v1::FlagOverride& stages = *request.add_flag_overrides();
+  stages.set_flag("--stages");
+  stages.set_setting("pipeline.stages=2");
+  const JobIntake intake(Mode::kEmbedded);
+  ASSERT_OK_AND_ASSIGN(const dispatch::NewJob job, intake.Read(request));
+  EXPECT_EQ(job.spec.pipeline.stages, 2);
+  stages.set_setting("pipeline.stages=5");
+  EXPECT_THAT(intake.Read(request), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             StartsWith("--stages: 5 stages")));
+}
+
+TEST_F(JobIntakeTest, AFlagOverrideNamesAFlag) {
+  v1::CreateJobRequest request = Request();
+  v1::FlagOverride& stages = *request.add_flag_overrides();
+  stages.set_setting("pipeline.stages=2");
+  for (const std::string& flag :
+       {std::string(), std::string("--"), std::string("stages"),
+        std::string("--a\x1b[2J"), std::string("--\nsteps: 3"),
+        absl::StrCat("--", std::string(63, 'a'))}) {
+    stages.set_flag(flag);
+    EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(request),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("flag_overrides: flag \"")))
+        << flag;
+  }
 }
 
 TEST_F(JobIntakeTest, AScheduleFileThatIsNotThereIsNamedAtItsKey) {

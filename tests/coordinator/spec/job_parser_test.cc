@@ -150,6 +150,30 @@ TEST(JobParserTest, OverridesAreShownAsTheirKey) {
       "pipeline.stages=4");
 }
 
+TEST(JobParserTest, AFlagThatIsAnOverrideComesLastAndIsShownAsItself) {
+  const ParsedJob job =
+      ParseJob(kJob, "job.yaml",
+               {.overrides = {"pipeline.stages=7", "seed=x"},
+                .flag_overrides = {
+                    {.setting = "pipeline.stages=9", .flag = "--stages"}}});
+  EXPECT_EQ(RenderAll(job.violations, job.positions),
+            "--set seed: expected a whole number of at least 0, got \"x\"\n"
+            "--stages: 9 stages * 1 chunk = 9 virtual stages, but 4 blocks + "
+            "embedding + head fill at most 6");
+}
+
+// Whoever finds it, and whenever: a rule of the planner knows key paths only.
+TEST(JobParserTest, PositionsNameTheFlag) {
+  const ParsedJob job =
+      ParseJob(kJob, "job.yaml",
+               {.flag_overrides = {
+                    {.setting = "pipeline.stages=2", .flag = "--stages"}}});
+  ASSERT_THAT(job.status(), IsOk());
+  EXPECT_EQ(job.spec.pipeline.stages, 2);
+  EXPECT_EQ(Render({"pipeline.stages", "too many"}, job.positions),
+            "--stages: too many");
+}
+
 TEST(JobParserTest, BadOverrideKeysAndValuesAreRefused) {
   EXPECT_THAT(Errors(kJob, {"a..b=1"}), HasSubstr("expected KEY=VALUE"));
   EXPECT_THAT(Errors(kJob, {"=1"}), HasSubstr("expected KEY=VALUE"));
