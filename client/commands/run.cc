@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "client/arguments.h"
 #include "client/commands/command.h"
@@ -71,13 +70,6 @@ void WriteStderr(absl::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-// The coordinator knows only the override that --stages is.
-absl::Status NameStagesFlag(const absl::Status& status) {
-  if (!absl::IsInvalidArgument(status)) return status;
-  return absl::InvalidArgumentError(absl::StrReplaceAll(
-      status.message(), {{"--set pipeline.stages:", "--stages:"}}));
-}
-
 // One run, from the parsed flags to the exit code. Confined to main's thread.
 class Run {
  public:
@@ -115,7 +107,9 @@ class Run {
       request_.add_overrides(override);
     }
     if (flags_.stages != 0) {
-      request_.add_overrides(absl::StrCat("pipeline.stages=", flags_.stages));
+      v1::FlagOverride& stages = *request_.add_flag_overrides();
+      stages.set_flag("--stages");
+      stages.set_setting(absl::StrCat("pipeline.stages=", flags_.stages));
     }
     RETURN_IF_ERROR(NameBaseDirectory());
     ASSIGN_OR_RETURN(cluster_, EmbeddedCoordinator(environment_));
@@ -128,8 +122,7 @@ class Run {
     const auto created = cluster_->client().CreateJob(request_);
     if (absl::IsUnavailable(created.status())) AwaitCoordinatorEnd();
     if (created.ok()) job_ = *created;
-    return flags_.stages != 0 ? NameStagesFlag(created.status())
-                              : created.status();
+    return created.status();
   }
 
   // The job file's, which its paths are relative to.

@@ -111,6 +111,12 @@ class BadInputTest(pc.PenstockCase):
     self.replaced("stages: 2", "stages: 2")
     self.refused(r"penstock: --stages: 7 ", arguments=("--stages", "7"))
 
+  def test_what_planning_refuses_names_the_flag_as_given(self):
+    # No machine holds it, and all there is of `pipeline` is the flag's.
+    self.replaced("pipeline:\n  stages: 2\n", "")
+    self.refused(r"--stages: pipeline\.memory_limit: stage 0 needs \d+ bytes",
+                 arguments=("--stages", "2", "--set", "model.width=65536"))
+
   def test_heads_do_not_divide_the_width(self):
     self.replaced("heads: 2", "heads: 3")
     self.refused(r"job\.yaml:6:3: model\.heads: 3 .*32")
