@@ -158,6 +158,11 @@ Json ToJson(const Message& message) {
   return json;
 }
 
+std::string EnumWord(const google::protobuf::EnumDescriptor& type, int value) {
+  const EnumValueDescriptor* known = type.FindValueByNumber(value);
+  return known != nullptr ? WithoutPrefix(*known) : absl::StrCat(value);
+}
+
 std::string ToYaml(const Json& json) {
   std::string out;
   AppendYaml(json, 0, out);

@@ -9,12 +9,22 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/generated_enum_reflection.h"
 #include "google/protobuf/message.h"
 
 namespace penstock::client {
 
 // Timestamps are RFC 3339, durations "1.5s"; unset messages are null.
 nlohmann::ordered_json ToJson(const google::protobuf::Message& message);
+
+// The name of a value of a message's enum, without prefix: "RUNNING" of
+// STATE_RUNNING, "5" where this program knows no name for it.
+std::string EnumWord(const google::protobuf::EnumDescriptor& type, int value);
+template <typename Enum>
+std::string EnumWord(Enum value) {
+  return EnumWord(*google::protobuf::GetEnumDescriptor<Enum>(), value);
+}
 
 // Block style, strings quoted where YAML would read something else.
 std::string ToYaml(const nlohmann::ordered_json& json);

@@ -22,6 +22,12 @@ int Fail(const absl::Status& status) {
   return ExitCodeOf(status);
 }
 
+void AddAddressFlag(CLI::App& command, std::string& address_flag) {
+  command.add_option("--address", address_flag,
+                     "unix:PATH or HOST:PORT of a coordinator (default "
+                     "PENSTOCK_ADDRESS)");
+}
+
 absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(
     const std::string& address_flag, const Environment& environment) {
   const std::string& text =

@@ -33,6 +33,9 @@ void AddVersion(CLI::App& app, Chosen& chosen);
 // Prints "penstock: MESSAGE" to stderr and returns the status' exit code.
 int Fail(const absl::Status& status);
 
+// "--address", for ConfiguredCoordinator().
+void AddAddressFlag(CLI::App& command, std::string& address_flag);
+
 // The coordinator that --address, else $PENSTOCK_ADDRESS names. Unavailable
 // ("no cluster configured") where there is none.
 absl::StatusOr<std::unique_ptr<CoordinatorClient>> ConfiguredCoordinator(

@@ -26,7 +26,7 @@ void AddHealth(CLI::App& app, const Environment& environment, Chosen& chosen) {
       "health", "Ask a coordinator whether it serves (exit 1: it does not)");
   auto address = std::make_shared<std::string>();
   auto service = std::make_shared<std::string>("readiness");
-  command->add_option("--address", *address, "unix:PATH or HOST:PORT");
+  AddAddressFlag(*command, *address);
   command->add_option("service", *service, "readiness, liveness, or \"\"")
       ->capture_default_str();
   command->callback([=, &environment, &chosen] {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/commands/command.h"
-#include "client/commands/flag_checks.h"
 #include "client/commands/output_format.h"
+#include "client/commands/shape_flags.h"
 #include "client/report/heatmap.h"
 #include "client/text_table.h"
 
@@ -22,7 +22,7 @@ namespace {
 
 struct SimulateFlags {
   std::string schedule;
-  int stages = 0, micro_batches = 0, chunks = 0;
+  ShapeFlags shape;
   std::optional<double> forward, backward_input, backward_weight, transfer;
   double memory_limit = 0;
   std::string format = "table";
@@ -105,7 +105,7 @@ std::string Svg(const SimulateFlags& flags,
   return report::HeatmapSvg(
       std::move(boxes),
       {.title = absl::StrFormat("%s, K = %d, M = %d", flags.schedule,
-                                flags.stages, flags.micro_batches),
+                                flags.shape.stages, flags.shape.micro_batches),
        .subtitle =
            absl::StrFormat("makespan %g, bubble rate %.2f %%",
                            response.makespan(), 100 * response.bubble_rate()),
@@ -121,9 +121,7 @@ int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
   }
   v1::SimulateScheduleRequest request;
   request.set_schedule(flags.schedule);
-  request.set_stages(flags.stages);
-  request.set_micro_batches(flags.micro_batches);
-  request.set_chunks(flags.chunks);
+  SetShape(flags.shape, request);
   request.set_memory_limit(flags.memory_limit);
   using Request = v1::SimulateScheduleRequest;
   request.set_detail(flags.format == "csv"   ? Request::DETAIL_ORDER
@@ -158,10 +156,7 @@ void AddSimulate(CLI::App& app, const Environment& environment,
       ->add_option("--schedule", flags->schedule,
                    "A name, as in a job file; of a file's see `verify`")
       ->required();
-  command->add_option("--stages", flags->stages, "K, ranks")->required();
-  command->add_option("--micro-batches", flags->micro_batches, "M")->required();
-  command->add_option("--chunks", flags->chunks, "v, chunks a rank")
-      ->check(AtLeast(1));
+  AddShapeFlags(*command, flags->shape);
   const char* kTimes = "Time of a rank's whole share of layers";
   command->add_option("--forward", flags->forward, kTimes);
   command->add_option("--backward-input", flags->backward_input, kTimes);

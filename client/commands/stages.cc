@@ -23,10 +23,9 @@ std::string Table(const v1::ListStagesResponse& stages, bool wide) {
     }
   }
   for (const v1::Stage& stage : stages.stages()) {
-    const auto json = ToJson(stage);
     std::vector<std::string> row = {
         Printable(stage.name()),
-        json["state"].get<std::string>(),
+        EnumWord(stage.state()),
         Printable(stage.device().kind()),
         Printable(stage.host()),
         stage.job_id().empty() ? "-" : Printable(stage.job_id()),
@@ -37,8 +36,9 @@ std::string Table(const v1::ListStagesResponse& stages, bool wide) {
       row.push_back(absl::StrCat(stage.pid()));
       row.push_back(Printable(stage.monitor_address()));
       row.push_back(Printable(stage.data_address()));
-      row.push_back(
-          stage.has_clock_skew() ? json["clock_skew"].get<std::string>() : "-");
+      row.push_back(stage.has_clock_skew()
+                        ? ToJson(stage.clock_skew()).get<std::string>()
+                        : "-");
     }
     rows.push_back(std::move(row));
   }
@@ -74,7 +74,7 @@ void AddStages(CLI::App& app, const Environment& environment, Chosen& chosen) {
       app.add_subcommand("stages", "List the stage daemons of a cluster");
   auto address = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");
-  command->add_option("--address", *address, "unix:PATH or HOST:PORT");
+  AddAddressFlag(*command, *address);
   AddOutputFlag(*command, *format, {"table", "wide", "json", "yaml", "name"});
   command->callback([=, &environment, &chosen] {
     chosen = [=, &environment] { return Run(*address, *format, environment); };

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/command.h"
 #include "client/commands/flag_checks.h"
+#include "client/commands/shape_flags.h"
 #include "client/input_file.h"
 
 namespace penstock::client::commands {
@@ -16,7 +17,7 @@ namespace {
 
 struct Flags {
   std::string file;
-  int stages = 0, micro_batches = 0, chunks = 0;
+  ShapeFlags shape;
   std::optional<int> slots;
   std::string address;
 };
@@ -27,9 +28,7 @@ int Run(const Flags& flags, const Environment& environment) {
   v1::VerifyScheduleRequest request;
   request.set_file(*std::move(file));
   request.set_file_name(flags.file);
-  request.set_stages(flags.stages);
-  request.set_micro_batches(flags.micro_batches);
-  request.set_chunks(flags.chunks);
+  SetShape(flags.shape, request);
   if (flags.slots) request.set_slots(*flags.slots);
   auto coordinator = AnyCoordinator::Find(flags.address, environment);
   if (!coordinator.ok()) return Fail(coordinator.status());
@@ -52,10 +51,7 @@ void AddVerify(CLI::App& app, const Environment& environment, Chosen& chosen) {
       "verify", "Prove a schedule file, or show its first fault (exit 2)");
   auto flags = std::make_shared<Flags>();
   command->add_option("file", flags->file, "CSV, one row a rank")->required();
-  command->add_option("--stages", flags->stages, "K, ranks")->required();
-  command->add_option("--micro-batches", flags->micro_batches, "M")->required();
-  command->add_option("--chunks", flags->chunks, "v, chunks a rank")
-      ->check(AtLeast(1));
+  AddShapeFlags(*command, flags->shape);
   command
       ->add_option("--slots", flags->slots,
                    "Receiver slots on every edge; 0: a message waits at its "

@@ -32,6 +32,12 @@ TEST(JsonOutputTest, EnumPrefixOfSeveralWordsIsDropped) {
   EXPECT_EQ(json["create_time"], "1970-01-01T00:00:00Z");
 }
 
+TEST(JsonOutputTest, AWordOfALaterVersionIsItsNumber) {
+  EXPECT_EQ(EnumWord(v1::Job::STATE_REASON_STAGE_LOST), "STAGE_LOST");
+  EXPECT_EQ(EnumWord(v1::Stage::STATE_RUNNING), "RUNNING");
+  EXPECT_EQ(EnumWord(static_cast<v1::Job::State>(1234)), "1234");
+}
+
 TEST(JsonOutputTest, RemoteTextCannotSteerTheTerminal) {
   EXPECT_EQ(Printable("a\x1b[31mred\x07\nb\tc\x7f\rd"), "a[31mred\nb\tcd");
   // U+009B begins a command too; U+00A0 and a torn sequence do not.

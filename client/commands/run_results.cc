@@ -1,0 +1,64 @@
+#include "client/commands/run_results.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/command.h"
+#include "client/report/report.h"
+#include "client/report/run_files.h"
+#include "client/report/run_summary.h"
+#include "client/summary_table.h"
+
+namespace penstock::client::commands {
+
+namespace fs = std::filesystem;
+
+void RunResults::Complete(const LocalCluster& cluster) {
+  Complain(cluster.SaveCoordinatorLog(
+      (fs::path(directory_.logs()) / "coordinator.log").string()));
+  const absl::Status reported = report::WriteReport(directory_.path());
+  Complain(reported);
+  has_report_ = reported.ok();
+}
+
+void RunResults::Print(const v1::Job& job) {
+  const std::string text = SummaryText(job);
+  if (text.empty()) {
+    // The job came to none.
+  } else if (format_ == Format::kJson) {
+    std::fputs(text.c_str(), stdout);
+  } else if (const auto summary =
+                 report::ParseRunSummary(text, PathOf("summary.json"));
+             summary.ok()) {
+    std::printf("%s\n", SummaryTable(*summary).c_str());
+  } else {
+    Complain(summary.status());
+  }
+  if (format_ == Format::kJson || !has_report_) return;
+  std::printf("report: %s\n", PathOf("report.html").c_str());
+}
+
+std::string RunResults::PathOf(absl::string_view name) const {
+  return (fs::path(directory_.path()) / std::string(name)).string();
+}
+
+std::string RunResults::SummaryText(const v1::Job& job) {
+  const std::string path = PathOf("summary.json");
+  const auto text = report::FileContents(path);
+  if (text.ok() && text->has_value()) return **text;
+  if (!text.ok()) {
+    Complain(text.status());
+  } else if (!job.summary_json().empty()) {
+    Complain(absl::NotFoundError(
+        absl::StrCat(path, " is not there; logs/coordinator.log may say why")));
+  }
+  return job.summary_json();
+}
+
+void RunResults::Complain(const absl::Status& status) {
+  if (status.ok() || !complaints_.emplace(status.message()).second) return;
+  Fail(status);
+}
+
+}  // namespace penstock::client::commands
