@@ -45,8 +45,8 @@ constexpr absl::Duration kOrphanLimit = absl::Seconds(3);
 constexpr absl::Duration kOrphanPoll = absl::Milliseconds(20);
 
 struct Flags {
-  std::string listen = "unix:/run/penstock/coordinator.sock";
-  std::string insecure_listen;
+  penstock::common::rpc::ListenFlags listen{
+      .listen = "unix:/run/penstock/coordinator.sock"};
   std::string state_dir = "/var/lib/penstock";
   std::string lease = "10s";
   std::string heartbeat = "1s";
@@ -143,13 +143,8 @@ int End(std::unique_ptr<Coordinator> coordinator, int told, const Flags& flags,
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  auto* const listen =
-      app.add_option("--listen", flags.listen,
-                     "Where to serve: unix:PATH, or HOST:PORT on loopback")
-          ->capture_default_str();
-  app.add_option("--insecure-listen", flags.insecure_listen,
-                 "Serve on this HOST:PORT without TLS, also off loopback")
-      ->excludes(listen);
+  penstock::common::rpc::AddListenFlags(app, "clients and stages",
+                                        flags.listen);
   app.add_option("--state-dir", flags.state_dir,
                  "Folder of jobs and their results")
       ->capture_default_str();
@@ -192,8 +187,7 @@ int main(int argc, char** argv) {
       !begun.ok()) {
     return Fail(begun);
   }
-  const auto address = rpc::ParseListen(
-      {.listen = flags.listen, .insecure_listen = flags.insecure_listen});
+  const auto address = rpc::ParseListen(flags.listen);
   if (!address.ok()) return Fail(address.status());
   const auto lease = ParseInterval("--lease", flags.lease);
   if (!lease.ok()) return Fail(lease.status());

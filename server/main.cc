@@ -33,8 +33,8 @@ constexpr int kMostThreads = 1024;  // As of threads_per_stage in job files.
 
 struct Flags {
   std::string coordinator = "unix:/run/penstock/coordinator.sock";
-  std::string listen = "unix:/run/penstock/stage-0.sock";
-  std::string insecure_listen;
+  penstock::common::rpc::ListenFlags listen{
+      .listen = "unix:/run/penstock/stage-0.sock"};
   std::string data_interface;
   std::string name;
   std::string pool = "default";
@@ -83,14 +83,7 @@ int main(int argc, char** argv) {
   app.add_option("--coordinator", flags.coordinator,
                  "unix:PATH or HOST:PORT of penstock-coordinator")
       ->capture_default_str();
-  auto* const listen_flag =
-      app.add_option(
-             "--listen", flags.listen,
-             "Where to serve monitors: unix:PATH, or HOST:PORT on loopback")
-          ->capture_default_str();
-  app.add_option("--insecure-listen", flags.insecure_listen,
-                 "Serve monitors on this HOST:PORT without TLS")
-      ->excludes(listen_flag);
+  rpc::AddListenFlags(app, "monitors", flags.listen);
   app.add_option("--data-interface", flags.data_interface,
                  "Numeric address of the interface that data travel on "
                  "(default: the one that leads to the coordinator; 127.0.0.1 "
@@ -122,8 +115,7 @@ int main(int argc, char** argv) {
   }
   const auto coordinator = rpc::ParseAddress(flags.coordinator);
   if (!coordinator.ok()) return Fail(coordinator.status());
-  const auto listen = rpc::ParseListen(
-      {.listen = flags.listen, .insecure_listen = flags.insecure_listen});
+  const auto listen = rpc::ParseListen(flags.listen);
   if (!listen.ok()) return Fail(listen.status());
 
   if (flags.data_interface.empty()) {

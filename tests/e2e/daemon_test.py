@@ -503,6 +503,8 @@ class DaemonTest(pc.PenstockCase):
         ("penstock-stage", ("--name", "No Name"), "No Name"),
         ("penstock-stage", ("--threads", "-1"), "threads"),
         ("penstock-stage", ("--listen", "0.0.0.0:0"), "--insecure-listen"),
+        ("penstock-stage", ("--insecure-listen", "127.0.0.1:0"),
+         "--listen excludes --insecure-listen"),
         ("penstock-stage", ("--data-interface", "nowhere"), "nowhere"),
         ("penstock-stage", ("--data-interface", "0.0.0.0"), "all interfaces"),
         ("penstock-stage", ("--coordinator", "nonsense"), "nonsense"),
