@@ -92,19 +92,17 @@ function(penstock_label_target name)
   endforeach()
 endfunction()
 
-# penstock_test(NAME SRCS ... DEPS ... [DATA dir] [LABELS ...] [DISCOVER]
+# penstock_test(NAME SRCS ... DEPS ... [DATA dir] [LABELS ...]
 #               [TIMEOUT seconds])
-# A GoogleTest binary. Fast unit suites are one ctest entry a binary; DISCOVER
-# gives each test its own entry, for slow or integration suites. DATA is a
-# folder below tests/, passed as the environment variable PENSTOCK_TEST_DATA.
-# LABELS: unit (default), conformance, integration, and threads (run under
-# ThreadSanitizer), slow (left out of the sanitizers' share of ./dev test); e2e
-# and fuzz have functions of their own. CONTRIBUTING.md says what they mean.
+# A GoogleTest binary, one ctest entry. This and the functions for benchmarks
+# and fuzz targets are called below tests/ only, which BUILD_TESTING switches.
+# DATA is a folder below tests/, passed as the environment variable
+# PENSTOCK_TEST_DATA. LABELS: unit (default), conformance, integration, and
+# threads (run under ThreadSanitizer), slow (left out of the sanitizers' share
+# of ./dev test); e2e and fuzz have functions of their own. CONTRIBUTING.md says
+# what they mean.
 function(penstock_test name)
-  cmake_parse_arguments(arg "DISCOVER" "DATA;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
-  if(NOT BUILD_TESTING)
-    return()
-  endif()
+  cmake_parse_arguments(arg "" "DATA;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE penstock_flags ${arg_DEPS}
     GTest::gmock GTest::gtest_main)
@@ -119,14 +117,9 @@ function(penstock_test name)
   if(arg_DATA)
     list(APPEND env "PENSTOCK_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/${arg_DATA}")
   endif()
-  if(arg_DISCOVER)
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-      PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${env}")
-  else()
-    add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES
-      LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${env}")
-  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${env}")
 endfunction()
 
 # penstock_binary(NAME SRCS ... DEPS ...): a program in build/.../bin.
@@ -143,9 +136,6 @@ endfunction()
 # measurement once, so that it cannot rot.
 function(penstock_benchmark name)
   cmake_parse_arguments(arg "" "" "SRCS;DEPS;SMOKE" ${ARGN})
-  if(NOT BUILD_TESTING)
-    return()
-  endif()
   add_executable(${name} ${arg_SRCS})
   target_link_libraries(${name} PRIVATE penstock_flags ${arg_DEPS}
     benchmark::benchmark)
@@ -164,9 +154,6 @@ endfunction()
 # builds the same entry point replays the corpus once.
 function(penstock_fuzz name)
   cmake_parse_arguments(arg "" "CORPUS" "SRCS;DEPS" ${ARGN})
-  if(NOT BUILD_TESTING)
-    return()
-  endif()
   set(corpus ${CMAKE_SOURCE_DIR}/tests/fuzz/${arg_CORPUS})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND PENSTOCK_SANITIZE STREQUAL "address")
     add_executable(${name} ${arg_SRCS})
