@@ -1,0 +1,109 @@
+"""Signals to `penstock run`, from its start to the model that it writes: the exit
+code of the table, results so far, and within five seconds nothing left."""
+
+import json
+import os
+import signal
+import unittest
+
+import penstock_case as pc
+import running_case as rc
+
+
+class StopTest(rc.RunningCase):
+
+  def test_run_stopped_while_the_model_is_written(self):
+    child = self.start_writing("stopped")
+    since = self.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+    self.assertNoHalfModel("stopped")
+
+  def test_stop_at_any_time_leaves_a_summary(self):
+    self.write_job(rc.ENDLESS_JOB)
+    for number in range(3):
+      run = self.work / f"early-{number}"
+      child = self.start("penstock", "run", "job.yaml", "--run-dir", run)
+      pc.wait_until((run / "logs").exists, "the run has its folder")
+      since = self.kill(child.pid, signal.SIGINT)
+      done = self.end_within_limit(child, since)
+      self.assertEqual(done.code, 130, done)
+      self.assertEqual(self.summary(run)["state"], "CANCELLED")
+
+  def test_hangup_ignored_at_the_start_stays_ignored(self):
+    self.write_job(rc.ENDLESS_JOB)
+    child = self.start(
+        "penstock", "run", "job.yaml", "--run-dir", "run",
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    metrics = self.work / "run/metrics.jsonl"
+    pc.wait_until(metrics.exists, "a step is committed")
+    self.kill(child.pid, signal.SIGHUP)
+    size = metrics.stat().st_size
+    pc.wait_until(lambda: metrics.stat().st_size > size + 2000, "it goes on")
+    since = self.kill(child.pid, signal.SIGTERM)
+    self.assertEqual(self.end_within_limit(child, since).code, 143)
+
+  def test_signals_stop_the_run_and_keep_its_results(self):
+    for number, code, form in ((signal.SIGINT, 130, "json"),
+                               (signal.SIGHUP, 143, "table"),
+                               (signal.SIGTERM, 143, "table")):
+      with self.subTest(number.name):
+        child = self.start_running(number.name, "-o", form)
+        since = self.kill(child.pid, number)
+        done = self.end_within_limit(child, since)
+        self.assertEqual(done.code, code, done)
+        self.assertIn(str(self.work / number.name), done.stderr)
+        if form == "json":
+          self.assertIsSummary(done.stdout, number.name)
+        else:
+          self.assertIn("bubble rate", done.stdout)
+          self.assertIn(f"report: {self.work / number.name}/report.html",
+                        done.stdout)
+        summary = self.summary(number.name)
+        self.assertEqual(summary["state"], "CANCELLED")
+        self.assertEqual(summary["reason"], "USER")
+        metrics = self.json_lines("metrics.jsonl", number.name)
+        self.assertGreaterEqual(len(metrics), 3)
+        self.assertEqual(summary["steps"], len(metrics))
+        json.loads((self.work / number.name / "trace.json").read_text())
+
+  def test_signal_before_the_first_step(self):
+    self.write_job(rc.ENDLESS_JOB)
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run")
+    # Its coordinator is there: signals are blocked, none is lost.
+    pc.wait_until(lambda: list(self.runtime.iterdir()), "a socket folder")
+    since = self.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+
+  def test_second_signal_stops_at_once(self):
+    child = self.start_running("run", "-o", "json")
+    # No coordinator that would end the job in order.
+    os.kill(self.pid_of("penstock-coordinator"), signal.SIGSTOP)
+    since = self.kill(child.pid, signal.SIGINT)
+    os.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+    # Nobody was there to write a summary, so nothing is printed.
+    self.assertFalse((self.work / "run/summary.json").exists())
+    self.assertEqual(done.stdout, "")
+    self.assertNoHalfModel("run")
+
+  def test_stopped_stage_does_not_hold_up_the_end(self):
+    child = self.start_running()
+    os.kill(self.pid_of("penstock-stage --name stage-1"), signal.SIGSTOP)
+    since = self.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+    self.assertEqual(self.summary()["state"], "CANCELLED")
+
+  def test_terminal_signal_reaches_children_through_run_only(self):
+    # Ctrl-C goes to the foreground process group: of it is `run` alone.
+    child = self.start_running()
+    for pid in pc.processes_of(self.folder):
+      if pid != child.pid:
+        self.assertNotEqual(os.getpgid(pid), os.getpgid(child.pid))
+
+
+if __name__ == "__main__":
+  unittest.main()
