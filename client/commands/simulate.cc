@@ -154,7 +154,7 @@ void AddSimulate(CLI::App& app, const Environment& environment,
   auto flags = std::make_shared<SimulateFlags>();
   command
       ->add_option("--schedule", flags->schedule,
-                   "A name, as in a job file; of a file's see `verify`")
+                   "A name, as in a job file (a file's order: `verify`)")
       ->required();
   AddShapeFlags(*command, flags->shape);
   const char* kTimes = "Time of a rank's whole share of layers";
