@@ -31,7 +31,6 @@ struct ResolvedInputs {
   // Of one evaluation; 0: the job has none.
   int evaluation_micro_batches = 0;
   std::string data_digest;  // Of training and validation data, hex.
-  std::vector<std::string> notes;
 };
 
 // A failure carries its reason (INPUT_NOT_VISIBLE, INVALID_SPEC) and names the

@@ -154,10 +154,6 @@ void JobRun::Assemble(const RunContext& context) {
   job.set_micro_batches(plan_->program.micro_batches);
   job.set_predicted_bubble_rate(plan_->predicted.bubble_rate);
   job.set_resolved_yaml(spec::ToResolvedYaml(inputs_.spec));
-  for (const std::string& note : inputs_.notes) {
-    job.add_notes(note);
-    log_.Occur({.kind = "NOTE", .message = note}, context.now, context.actions);
-  }
   log_.Write("job.yaml", job.resolved_yaml(), WriteJobFile::Mode::kReplace,
              context.actions);
   log_.Move(Job::STATE_ASSEMBLING, context.now, context.actions);

@@ -57,7 +57,6 @@ MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
                       const RankParts& parts, const Memory& memory) {
   MemoryUse use;
   int in_flight = 0;
-  int until_input = 0;
   int64_t held = 0;
   const std::vector<LoweredStep>& steps = program.steps[rank];
   for (int p = 0; p < static_cast<int>(steps.size()); ++p) {
@@ -69,7 +68,6 @@ MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
     switch (c.op) {
       case Op::kForward:
         ++in_flight;
-        ++until_input;
         held += bytes.held_until_input;
         now = held;
         break;
@@ -85,13 +83,11 @@ MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
         break;
     }
     use.peak_in_flight = std::max(use.peak_in_flight, in_flight);
-    use.peak_until_input = std::max(use.peak_until_input, until_input);
     if (now > use.peak_held) {
       use.peak_held = now;
       use.peak_position = p;
     }
     in_flight -= ProducesWeightGradient(c.op);
-    until_input -= ProducesInputGradient(c.op);
   }
   use.in_flight_at_end = in_flight;
   use.slots = StaticBytes(program, parts, memory);

@@ -13,7 +13,6 @@ namespace penstock::coordinator::schedule {
 
 struct MemoryUse {
   int peak_in_flight = 0;    // Activations from F to the end of B or W.
-  int peak_until_input = 0;  // From F to the end of B or I.
   int64_t peak_held = 0;     // Bytes of activations,
   int peak_position = 0;     // first reached at this step.
   int64_t slots = 0;         // Bytes for inputs ahead, gradients and sends.

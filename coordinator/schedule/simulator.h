@@ -19,12 +19,11 @@ struct TimedStep {
 };
 
 struct RankSimulation {
-  double busy = 0;           // Sum of the times of its commands.
-  double first_start = 0;    // Of its first command.
-  double last_end = 0;       // Of its last command.
-  int peak_in_flight = 0;    // Activations, F to B or W, over its stages.
-  int peak_until_input = 0;  // The same counted from F to B or I.
-  int64_t peak_bytes = 0;    // As Memory counts, slots and buffers included.
+  double busy = 0;         // Sum of the times of its commands.
+  double first_start = 0;  // Of its first command.
+  double last_end = 0;     // Of its last command.
+  int peak_in_flight = 0;  // Activations, F to B or W, over its stages.
+  int64_t peak_bytes = 0;  // As Memory counts, slots and buffers included.
 };
 
 // A link of the chain that makes the makespan: a step (edge = kNone) or the

@@ -75,7 +75,6 @@ TEST(Formulas, GPipe) {
     EXPECT_NEAR(run.simulation.bubble_rate, (k - 1.0) / (m + k - 1), kNear);
     for (const RankSimulation& rank : run.simulation.ranks) {
       EXPECT_EQ(rank.peak_in_flight, m);
-      EXPECT_EQ(rank.peak_until_input, m);
     }
   });
 }
