@@ -18,21 +18,16 @@ const std::vector<std::pair<Job::State, Job::State>>& Transitions() {
           {Job::STATE_QUEUED, Job::STATE_PLANNING},        // 1
           {Job::STATE_PLANNING, Job::STATE_ASSEMBLING},    // 2
           {Job::STATE_ASSEMBLING, Job::STATE_RUNNING},     // 3
-          {Job::STATE_RUNNING, Job::STATE_RECOVERING},     // 4
-          {Job::STATE_RECOVERING, Job::STATE_RUNNING},     // 5
-          {Job::STATE_RECOVERING, Job::STATE_QUEUED},      // 6
-          {Job::STATE_QUEUED, Job::STATE_CANCELLING},      // 7
-          {Job::STATE_PLANNING, Job::STATE_CANCELLING},    // 7
-          {Job::STATE_ASSEMBLING, Job::STATE_CANCELLING},  // 7
-          {Job::STATE_RUNNING, Job::STATE_CANCELLING},     // 7
-          {Job::STATE_RECOVERING, Job::STATE_CANCELLING},  // 7
-          {Job::STATE_CANCELLING, Job::STATE_CANCELLED},   // 8
-          {Job::STATE_QUEUED, Job::STATE_FAILED},          // 9
-          {Job::STATE_PLANNING, Job::STATE_FAILED},        // 9
-          {Job::STATE_ASSEMBLING, Job::STATE_FAILED},      // 9
-          {Job::STATE_RUNNING, Job::STATE_FAILED},         // 9
-          {Job::STATE_RECOVERING, Job::STATE_FAILED},      // 9
-          {Job::STATE_RUNNING, Job::STATE_SUCCEEDED},      // 10
+          {Job::STATE_QUEUED, Job::STATE_CANCELLING},      // 4
+          {Job::STATE_PLANNING, Job::STATE_CANCELLING},    // 4
+          {Job::STATE_ASSEMBLING, Job::STATE_CANCELLING},  // 4
+          {Job::STATE_RUNNING, Job::STATE_CANCELLING},     // 4
+          {Job::STATE_CANCELLING, Job::STATE_CANCELLED},   // 5
+          {Job::STATE_QUEUED, Job::STATE_FAILED},          // 6
+          {Job::STATE_PLANNING, Job::STATE_FAILED},        // 6
+          {Job::STATE_ASSEMBLING, Job::STATE_FAILED},      // 6
+          {Job::STATE_RUNNING, Job::STATE_FAILED},         // 6
+          {Job::STATE_RUNNING, Job::STATE_SUCCEEDED},      // 7
       };
   return *table;
 }

@@ -1,28 +1,22 @@
 // The life of a job, as one table.
 //
-//                  (1)          (2)           (3)          (10)
+//                    (1)         (2)           (3)        (7)
 //   (create) -> QUEUED -> PLANNING -> ASSEMBLING -> RUNNING -> SUCCEEDED
-//                 ^          |             |        |    ^
-//                 |          |             |    (4) |    | (5)
-//                 |          |             |        v    |
-//                 +------------- (6) --------- RECOVERING
 //
-//   any of the five that are not terminal:
-//     -> CANCELLING (7) -> CANCELLED (8)
-//     -> FAILED (9)
+//   any of the four that are not terminal:
+//     -> CANCELLING (4) -> CANCELLED (5)
+//     -> FAILED (6)
 //
-//    1 enough stages are free; they are reserved and check their inputs
-//    2 inputs seen, plan made and verified; assignments go out
-//    3 every stage is ready; the first commands go out
-//    4 a stage was lost that another can stand in for
-//    5 all are back at the recovery line
-//    6 there are no stages to go on with
-//    7 a person cancels
-//    8 every stage has dropped the job
-//    9 the first cause of a failure is known
-//   10 every shard of the trained model is written
+//   1 enough stages are free; they are reserved and check their inputs
+//   2 inputs seen, plan made and verified; assignments go out
+//   3 every stage is ready; the first commands go out
+//   4 a person cancels
+//   5 every stage has dropped the job
+//   6 the first cause of a failure is known
+//   7 every shard of the trained model is written
 //
-// What has ended stays so.
+// What has ended stays so. RECOVERING is in the contract for recovery, which is
+// not built yet; nothing enters it.
 #ifndef PENSTOCK_COORDINATOR_JOBS_JOB_STATE_H_
 #define PENSTOCK_COORDINATOR_JOBS_JOB_STATE_H_
 

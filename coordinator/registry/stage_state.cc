@@ -20,26 +20,10 @@ const std::vector<std::pair<Stage::State, Stage::State>>& Transitions() {
           {Stage::STATE_ASSIGNED, Stage::STATE_REGISTERED},  // 5
           {Stage::STATE_READY, Stage::STATE_REGISTERED},     // 5
           {Stage::STATE_RUNNING, Stage::STATE_REGISTERED},   // 5
-          {Stage::STATE_DRAINING, Stage::STATE_REGISTERED},  // 5
-          {Stage::STATE_DEGRADED, Stage::STATE_REGISTERED},  // 5, 7
-          {Stage::STATE_REGISTERED, Stage::STATE_DEGRADED},  // 6
-          {Stage::STATE_ASSIGNED, Stage::STATE_DEGRADED},    // 6
-          {Stage::STATE_READY, Stage::STATE_DEGRADED},       // 6
-          {Stage::STATE_RUNNING, Stage::STATE_DEGRADED},     // 6
-          {Stage::STATE_DEGRADED, Stage::STATE_ASSIGNED},    // 7
-          {Stage::STATE_DEGRADED, Stage::STATE_READY},       // 7
-          {Stage::STATE_DEGRADED, Stage::STATE_RUNNING},     // 7
-          {Stage::STATE_REGISTERED, Stage::STATE_DRAINING},  // 8
-          {Stage::STATE_ASSIGNED, Stage::STATE_DRAINING},    // 8
-          {Stage::STATE_READY, Stage::STATE_DRAINING},       // 8
-          {Stage::STATE_RUNNING, Stage::STATE_DRAINING},     // 8
-          {Stage::STATE_DEGRADED, Stage::STATE_DRAINING},    // 8
-          {Stage::STATE_REGISTERED, Stage::STATE_LOST},      // 9
-          {Stage::STATE_ASSIGNED, Stage::STATE_LOST},        // 9
-          {Stage::STATE_READY, Stage::STATE_LOST},           // 9
-          {Stage::STATE_RUNNING, Stage::STATE_LOST},         // 9
-          {Stage::STATE_DRAINING, Stage::STATE_LOST},        // 9
-          {Stage::STATE_DEGRADED, Stage::STATE_LOST},        // 9
+          {Stage::STATE_REGISTERED, Stage::STATE_LOST},      // 6
+          {Stage::STATE_ASSIGNED, Stage::STATE_LOST},        // 6
+          {Stage::STATE_READY, Stage::STATE_LOST},           // 6
+          {Stage::STATE_RUNNING, Stage::STATE_LOST},         // 6
       };
   return *table;
 }

@@ -5,19 +5,17 @@
 //                     ^            |          |         |
 //                     +--- (5) ----+----------+---------+
 //
-//   any of these four:  <-> DEGRADED (6, back 7)   -> DRAINING (8)
-//   DRAINING -> REGISTERED (5)
-//   any but LOST: -> LOST (9)
+//   any of these four: -> LOST (6)
 //
 //   1 RegisterStage; also from LOST, as a new entry
 //   2 chosen for a job: it checks inputs, then assembles
 //   3 StageReady
 //   4 its first commands are sent
 //   5 it has dropped the job
-//   6 it says that it is unwell, or its engine stands still with work queued
-//   7 it moves again
-//   8 it is to hand over its work
-//   9 lease, newer incarnation, dead process (registry.h)
+//   6 lease, newer incarnation, dead process (registry.h)
+//
+// DRAINING and DEGRADED are in the contract for what is not built yet; nothing
+// enters them.
 #ifndef PENSTOCK_COORDINATOR_REGISTRY_STAGE_STATE_H_
 #define PENSTOCK_COORDINATOR_REGISTRY_STAGE_STATE_H_
 

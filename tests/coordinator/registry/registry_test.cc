@@ -213,8 +213,10 @@ TEST(StageStateTest, NothingLeavesLostAndIllegalMovesAreNamed) {
   EXPECT_THAT(CheckTransition(Stage::STATE_REGISTERED, Stage::STATE_RUNNING),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("REGISTERED cannot become RUNNING")));
-  for (int from = Stage::STATE_REGISTERED; from < Stage::STATE_LOST; ++from) {
-    EXPECT_TRUE(CheckTransition(Stage::State(from), Stage::STATE_LOST).ok());
+  for (const Stage::State from :
+       {Stage::STATE_REGISTERED, Stage::STATE_ASSIGNED, Stage::STATE_READY,
+        Stage::STATE_RUNNING}) {
+    EXPECT_TRUE(CheckTransition(from, Stage::STATE_LOST).ok());
   }
 }
 
