@@ -1,6 +1,5 @@
 #include "server/stage_daemon.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,12 +46,6 @@ int64_t ResidentBytes() {
   int64_t total = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> total >> resident;
   return resident * sysconf(_SC_PAGESIZE);
-}
-
-int64_t PeakResidentBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss * int64_t{1024};
 }
 
 class StageProcess final : public StageDaemon {
@@ -132,7 +125,6 @@ class StageProcess final : public StageDaemon {
           return listener_->CreateTransport(options);
         };
     resources.resident_bytes = ResidentBytes;
-    resources.peak_resident_bytes = PeakResidentBytes;
     return resources;
   }
 

@@ -8,6 +8,7 @@
 #include "client/commands/command.h"
 #include "client/commands/output_format.h"
 #include "client/json_output.h"
+#include "client/report/text.h"
 #include "client/text_table.h"
 
 namespace penstock::client::commands {
@@ -18,7 +19,7 @@ std::string Table(const v1::ListStagesResponse& stages, bool wide) {
       {"NAME", "STATE", "DEVICE", "HOST", "JOB", "RANK", "STEP"}};
   if (wide) {
     for (const char* column :
-         {"INCARNATION", "PID", "MONITOR", "DATA", "CLOCK SKEW"}) {
+         {"INCARNATION", "PID", "MONITOR", "DATA", "CLOCK SKEW", "MEMORY"}) {
       rows[0].push_back(column);
     }
   }
@@ -39,6 +40,10 @@ std::string Table(const v1::ListStagesResponse& stages, bool wide) {
       row.push_back(stage.has_clock_skew()
                         ? ToJson(stage.clock_skew()).get<std::string>()
                         : "-");
+      row.push_back(
+          stage.resident_bytes() > 0
+              ? report::Bytes(static_cast<double>(stage.resident_bytes()))
+              : "-");
     }
     rows.push_back(std::move(row));
   }

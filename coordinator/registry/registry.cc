@@ -349,6 +349,7 @@ v1::Stage Registry::ToProto(const StageEntry& stage, MonotonicTime now) const {
     *proto.mutable_last_contact() =
         common::time::ToProto(now - stage.last_contact);
   }
+  proto.set_resident_bytes(stage.resident_bytes);
   if (const auto skew = stage.clock_skew(); skew.has_value()) {
     *proto.mutable_clock_skew() = common::time::ToProto(*skew);
   }

@@ -259,18 +259,16 @@ absl::Status Executor::Run(const v1::End& end) {
   }
   if (!end.model_directory().empty()) {
     CHECK(deps_.writer != nullptr);
-    ASSIGN_OR_RETURN(const ModelWriter::Shard shard,
+    ASSIGN_OR_RETURN(const std::vector<std::string> tensors,
                      deps_.writer->Write({.end = end,
                                           .parameters = *deps_.parameters,
                                           .stream = *compute_,
                                           .stopped = stopped}));
     report.set_shard_file(end.shard_file());
-    report.set_shard_bytes(shard.bytes);
-    for (const std::string& name : shard.tensors) {
+    for (const std::string& name : tensors) {
       report.add_shard_tensors(name);
     }
   }
-  report.set_busy_ns(runner_->busy_ns());
   *report.mutable_peak_memory() = PeakMemory(deps_.device->memory());
   // The orderly end comes before the report: once all have reported, ranks go
   // away in any order, and none is taken for a failure by its neighbours.

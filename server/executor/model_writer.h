@@ -2,7 +2,6 @@
 #ifndef PENSTOCK_SERVER_EXECUTOR_MODEL_WRITER_H_
 #define PENSTOCK_SERVER_EXECUTOR_MODEL_WRITER_H_
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,10 +19,6 @@ class ModelWriter {
  public:
   virtual ~ModelWriter() = default;
 
-  struct Shard {
-    int64_t bytes = 0;
-    std::vector<std::string> tensors;  // Names, as in the file.
-  };
   struct Request {
     const v1::End& end;
     const model::ParameterStore& parameters;
@@ -32,9 +27,11 @@ class ModelWriter {
     const std::function<absl::Status()>& stopped;
   };
   // Writes the owned parameters' current values to
-  // end.model_directory() / end.shard_file(); durable on return. Blocks. An
-  // error's reason becomes the job's (DISK_FULL).
-  virtual absl::StatusOr<Shard> Write(const Request& request) = 0;
+  // end.model_directory() / end.shard_file(); durable on return, which is the
+  // tensors' names as in the file. Blocks. An error's reason becomes the job's
+  // (DISK_FULL).
+  virtual absl::StatusOr<std::vector<std::string>> Write(
+      const Request& request) = 0;
 };
 
 }  // namespace penstock::server::executor

@@ -105,9 +105,7 @@ absl::StatusOr<v1::StepReport> StepRunner::Train(const Program& program,
   const std::vector<v1::OpTiming> timings = deps_.board->TakeTimings();
   CHECK(!timings.empty()) << "the stream has not run the step";
   const int64_t start = timings.front().start_ns();
-  const int64_t busy = Busy(timings);
-  busy_ns_ += busy;
-  report.set_busy_ns(busy);
+  report.set_busy_ns(Busy(timings));
   report.set_span_ns(
       absl::ToInt64Nanoseconds(deps_.clock->Monotonic().since_zero()) - start);
   for (const v1::OpTiming& timing : timings) {
@@ -132,7 +130,6 @@ absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(const Program& program,
 }
 
 absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
-  const common::time::MonotonicTime start = deps_.clock->Monotonic();
   Enqueue({.name = "apply", .step = release.step()}, [this, &release] {
     if (release.decision() == v1::ReleaseStep::DECISION_SKIP) {
       deps_.parameters->Skip(compute_);
@@ -147,7 +144,6 @@ absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
   RETURN_IF_ERROR(AwaitStream());
   v1::ApplyAck ack;
   ack.set_step(release.step());
-  ack.set_apply_ns(absl::ToInt64Nanoseconds(deps_.clock->Monotonic() - start));
   return ack;
 }
 

@@ -69,7 +69,6 @@ class StepRunner {
   absl::StatusOr<v1::ApplyAck> Apply(const v1::ReleaseStep& release);
 
   bool has_head() const { return head_ != kNone; }
-  int64_t busy_ns() const { return busy_ns_; }  // Of all steps so far.
 
  private:
   StepRunner(const StageAssignment& assignment, const Deps& deps);
@@ -99,7 +98,6 @@ class StepRunner {
   std::unique_ptr<HostInputs> inputs_;
   std::unique_ptr<LossBuffer> losses_;  // With the head only.
   std::unique_ptr<device::Event> passed_;
-  int64_t busy_ns_ = 0;
 };
 
 }  // namespace penstock::server::executor

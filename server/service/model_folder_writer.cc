@@ -16,14 +16,14 @@
 
 namespace penstock::server::service {
 
-absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
+absl::StatusOr<std::vector<std::string>> ModelFolderWriter::Write(
     const Request& request) {
   namespace fs = std::filesystem;
   const fs::path folder(request.end.model_directory());
   checkpoint::SafetensorsWriter::Options options;
   options.path = (folder / request.end.shard_file()).string();
   options.temporary_suffix = absl::StrCat(".tmp-", epoch_);
-  Shard shard;
+  std::vector<std::string> names;
   bool has_embedding = false;
   for (const model::ParameterSpec& spec : request.parameters.owned()) {
     std::vector<int64_t> shape;
@@ -31,8 +31,7 @@ absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
       shape.push_back(spec.shape.dim(i));
     }
     has_embedding |= spec.name == model::TokenEmbeddingName(config_);
-    shard.tensors.push_back(spec.name);
-    shard.bytes += spec.shape.elements() * sizeof(float);
+    names.push_back(spec.name);
     options.tensors.push_back({.name = spec.name, .shape = std::move(shape)});
   }
   // A shard that was not finished must not keep a full disk full.
@@ -57,7 +56,7 @@ absl::StatusOr<executor::ModelWriter::Shard> ModelFolderWriter::Write(
          .contents = model::HuggingFaceConfig(config_),
          .temporary_suffix = options.temporary_suffix}));
   }
-  return shard;
+  return names;
 }
 
 }  // namespace penstock::server::service

@@ -20,7 +20,8 @@ class ModelFolderWriter final : public executor::ModelWriter {
   // rank that owns the token embedding also writes config.json. Errors of
   // the file system are common/status/file_error.h's, with the path; of the
   // files that they end nothing is left.
-  absl::StatusOr<Shard> Write(const Request& request) override;
+  absl::StatusOr<std::vector<std::string>> Write(
+      const Request& request) override;
 
  private:
   const model::ModelConfig config_;

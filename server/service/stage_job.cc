@@ -166,9 +166,8 @@ v1::InputsChecked CheckInputs(const v1::CheckInputs& request,
 // Passes the executor's words on, as messages of the job's epoch.
 class StageJob::Listener final : public executor::ExecutorListener {
  public:
-  Listener(const StageResources& resources, int64_t epoch,
-           JobRunner::Report report)
-      : resources_(resources), epoch_(epoch), report_(std::move(report)) {}
+  Listener(int64_t epoch, JobRunner::Report report)
+      : epoch_(epoch), report_(std::move(report)) {}
 
   void OnStepReport(const v1::StepReport& report) override {
     v1::StageMessage message;
@@ -188,8 +187,6 @@ class StageJob::Listener final : public executor::ExecutorListener {
   void OnEndReport(const v1::EndReport& report) override {
     v1::StageMessage message;
     *message.mutable_end_report() = report;
-    message.mutable_end_report()->set_peak_resident_bytes(
-        resources_.peak_resident_bytes());
     report_(epoch_, std::move(message));
   }
   void OnFailure(const v1::StageFailure& failure) override {
@@ -199,7 +196,6 @@ class StageJob::Listener final : public executor::ExecutorListener {
   }
 
  private:
-  const StageResources& resources_;
   const int64_t epoch_;
   const JobRunner::Report report_;
 };
@@ -213,8 +209,7 @@ absl::StatusOr<std::unique_ptr<StageJob>> StageJob::Create(
       new StageJob(resources, assignment.job_id(), std::move(decoded), epoch));
   ASSIGN_OR_RETURN(job->device_, resources.make_device(assignment.numerics_id(),
                                                        assignment.threads()));
-  job->listener_ =
-      std::make_unique<Listener>(resources, epoch, std::move(report));
+  job->listener_ = std::make_unique<Listener>(epoch, std::move(report));
   RETURN_IF_ERROR(job->OpenSource(assignment, inputs));
   RETURN_IF_ERROR(job->LoadWeights(assignment, inputs));
   RETURN_IF_ERROR(job->StartExecutor(assignment));
@@ -322,13 +317,6 @@ absl::StatusOr<v1::StageReady> StageJob::Connect() {
     to.set_owned(true);
   }
   *ready.mutable_memory() = executor::PeakMemory(device_->memory());
-  for (const executor::AssignedEdge& edge : assignment_.edges) {
-    ready.add_edges(absl::StrCat(
-        transport::ToString(edge.edge), " ",
-        edge.role == transport::EdgeRole::kSource ? "to " : "from ",
-        edge.peer_name, " at ", edge.peer_address, ", ", edge.capacity,
-        " slots"));
-  }
   return ready;
 }
 

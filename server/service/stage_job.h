@@ -40,9 +40,8 @@ struct StageResources {
   std::function<absl::StatusOr<std::unique_ptr<transport::Transport>>(
       const transport::TransportOptions&)>
       make_transport;
-  // Memory of this process, bytes: now, and at most so far.
+  // Memory of this process, bytes.
   std::function<int64_t()> resident_bytes;
-  std::function<int64_t()> peak_resident_bytes;
 };
 
 // What a job reads from files: its data, opened (which reads all of it) once

@@ -46,8 +46,7 @@ class RunnerStage final : public ClusterStage {
         [this, &hub](const server::transport::TransportOptions& options) {
           return hub.Join(resources_.stage_name, options);
         };
-    resources_.resident_bytes =
-        resources_.peak_resident_bytes = [] { return int64_t{0}; };
+    resources_.resident_bytes = [] { return int64_t{0}; };
     runner_ = std::make_unique<server::service::StageJobRunner>(
         resources_, [index, &mailbox](int64_t, v1::StageMessage message) {
           mailbox.Put(index, std::move(message));

@@ -63,14 +63,13 @@ std::unique_ptr<StageMailbox::Letter> StageMailbox::Take() {
   return letter;
 }
 
-absl::StatusOr<server::executor::ModelWriter::Shard> UnwrittenModel::Write(
+absl::StatusOr<std::vector<std::string>> UnwrittenModel::Write(
     const Request& request) {
-  Shard shard;
+  std::vector<std::string> names;
   for (const server::model::ParameterSpec& spec : request.parameters.owned()) {
-    shard.tensors.push_back(spec.name);
-    shard.bytes += spec.shape.elements() * static_cast<int64_t>(sizeof(float));
+    names.push_back(spec.name);
   }
-  return shard;
+  return names;
 }
 
 LocalStage::LocalStage(Deps deps)

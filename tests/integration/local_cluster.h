@@ -47,7 +47,8 @@ class StageMailbox {
 // Writes nothing; says what would be in the shard. Stateless.
 class UnwrittenModel final : public server::executor::ModelWriter {
  public:
-  absl::StatusOr<Shard> Write(const Request& request) override;
+  absl::StatusOr<std::vector<std::string>> Write(
+      const Request& request) override;
 };
 
 // A stage as the coordinator's core sees it. Confined to the test's thread.

@@ -122,8 +122,7 @@ class CountedStage {
         [this](const server::transport::TransportOptions& options) {
           return listener_->CreateTransport(options);
         };
-    resources_.resident_bytes =
-        resources_.peak_resident_bytes = [] { return int64_t{0}; };
+    resources_.resident_bytes = [] { return int64_t{0}; };
     loop_ = std::make_unique<server::service::SessionLoop>(
         server::service::SessionLoop::Options{.registration = Registration()},
         clock_, link_, [](const server::service::SessionEnd&) {});

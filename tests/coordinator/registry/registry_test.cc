@@ -193,6 +193,21 @@ TEST(RegistryTest, ProgressStandsStillOnlyWhileCommandsAreQueued) {
   EXPECT_EQ(registry.Find("stage-0")->progress_since, At(3));
 }
 
+TEST(RegistryTest, MemoryIsWhatTheNewestHeartbeatSays) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  const auto bytes = [&registry] {
+    return registry.ToProto(*registry.Find("stage-0"), At(9)).resident_bytes();
+  };
+  EXPECT_EQ(bytes(), 0);
+  v1::Heartbeat beat;
+  for (const int64_t resident : {5 << 20, 3 << 20}) {
+    beat.set_resident_bytes(resident);
+    registry.Beat("stage-0", beat, At(1), absl::UnixEpoch());
+    EXPECT_EQ(bytes(), resident);
+  }
+}
+
 TEST(RegistryTest, LostEntriesAreBounded) {
   Registry registry({.lost_kept = 2});
   for (int i = 0; i < 5; ++i) {

@@ -226,15 +226,16 @@ TEST(ExecutorTest, NonFiniteGradientIsNamed) {
 // Remembers what it was asked to write.
 class RecordingWriter final : public ModelWriter {
  public:
-  absl::StatusOr<Shard> Write(const Request& request) override {
+  absl::StatusOr<std::vector<std::string>> Write(
+      const Request& request) override {
     ++shards_;
-    Shard shard;
+    std::vector<std::string> names;
     const absl::Status status = request.parameters.ReadWeights(
         request.stream,
-        [&shard](const model::ParameterSpec& spec,
+        [&names](const model::ParameterSpec& spec,
                  absl::Span<const float> values) {
-          shard.bytes += values.size() * sizeof(float);
-          shard.tensors.push_back(spec.name);
+          EXPECT_EQ(values.size(), spec.shape.elements());
+          names.push_back(spec.name);
           return absl::OkStatus();
         },
         absl::InfiniteFuture());
@@ -242,7 +243,7 @@ class RecordingWriter final : public ModelWriter {
     if (request.end.model_directory() == "full") {
       return absl::ResourceExhaustedError("full/model.safetensors: disk full");
     }
-    return shard;
+    return names;
   }
   int shards() const { return shards_; }
 
@@ -271,17 +272,13 @@ TEST(ExecutorTest, EndWritesTheShardAndClosesInOrder) {
     const auto& report = std::get<v1::EndReport>(event->body);
     EXPECT_EQ(report.shard_file(), absl::StrCat("shard-", event->rank));
     const auto& owned = pipeline->parameters(event->rank).owned();
-    int64_t bytes = 0;
     ASSERT_EQ(report.digests_size(), owned.size());
     ASSERT_EQ(report.shard_tensors_size(), owned.size());
     for (size_t p = 0; p < owned.size(); ++p) {
       EXPECT_EQ(report.digests(p).name(), owned[p].name);
       EXPECT_EQ(report.digests(p).sha256().size(), 32);
       EXPECT_EQ(report.shard_tensors(p), owned[p].name);
-      bytes += owned[p].shape.elements() * 4;
     }
-    EXPECT_EQ(report.shard_bytes(), bytes);
-    EXPECT_GT(report.busy_ns(), 0);
     // END itself, and each tensor.
     EXPECT_GT(pipeline->executor(event->rank).status().progress,
               before[event->rank] + static_cast<int64_t>(owned.size()));

@@ -237,7 +237,9 @@ TEST(FailureTest, DataThatCannotBeReadIsReportedWithItsWords) {
 class FailingWriter final : public server::executor::ModelWriter {
  public:
   explicit FailingWriter(absl::Status status) : status_(std::move(status)) {}
-  absl::StatusOr<Shard> Write(const Request&) override { return status_; }
+  absl::StatusOr<std::vector<std::string>> Write(const Request&) override {
+    return status_;
+  }
 
  private:
   const absl::Status status_;

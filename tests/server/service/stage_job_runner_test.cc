@@ -76,7 +76,6 @@ class StageJobRunnerTest : public ::testing::Test {
                                                    connecting_);
     };
     resources_.resident_bytes = [] { return 1; };
-    resources_.peak_resident_bytes = [] { return 2; };
     runner_ = std::make_unique<StageJobRunner>(
         resources_, [this](int64_t epoch, v1::StageMessage message) {
           reports_.Put({epoch, std::move(message)});
