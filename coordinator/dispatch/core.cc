@@ -26,10 +26,15 @@ constexpr int kBadConfiguration = 2;
 
 }  // namespace
 
-void Core::State::Lost(absl::string_view stage, const v1::Cause& cause,
-                       const Now& now, Actions& actions) {
-  if (JobRun* run = RunOf(stage); run != nullptr) {
-    run->StageLost(stage, cause, Context(now, actions));
+void Core::State::TellLost(const registry::Loss& lost, const Now& now,
+                           Actions& actions) {
+  const auto& [before, cause] = lost;
+  if (before.connected()) {
+    actions.push_back(
+        CloseSession{before.session, absl::AbortedError(cause.message())});
+  }
+  if (JobRun* run = FindRun(before.job_id); run != nullptr) {
+    run->StageLost(before.name(), cause, Context(now, actions));
   }
 }
 
@@ -95,17 +100,13 @@ absl::StatusOr<v1::RegisterStageResponse> Core::RegisterStage(
   const registry::Registry::Registered registered = *std::move(answer);
   if (registered.replaced.has_value()) {
     const StageEntry& old = *registered.replaced;
-    const v1::Cause cause = registry::LostCause(
-        old, absl::StrCat("is lost: incarnation ", request.incarnation(),
-                          ", pid ", request.pid(), " on host ", request.host(),
-                          " took its name"));
-    if (old.connected()) {
-      actions.push_back(
-          CloseSession{old.session, absl::AbortedError(cause.message())});
-    }
-    if (JobRun* run = s.FindRun(old.job_id); run != nullptr) {
-      run->StageLost(old.name(), cause, s.Context(now, actions));
-    }
+    s.TellLost(
+        {.before = old,
+         .cause = registry::LostCause(
+             old, absl::StrCat("is lost: incarnation ", request.incarnation(),
+                               ", pid ", request.pid(), " on host ",
+                               request.host(), " took its name"))},
+        now, actions);
   }
   if (!known) s.links.Forget(request.stage_name());
   v1::RegisterStageResponse response;
@@ -268,21 +269,10 @@ absl::Status Core::ReportStageExit(const v1::ReportStageExitRequest& request,
   const v1::Cause cause = lost(registry::Describe(*stage), "");
   JobRun* run = s.RunOf(request.stage_name());
   if (run == nullptr) s.Gone(cause);
-  if (stage->lost()) {
-    if (run != nullptr) {
-      run->ExplainLoss(request.stage_name(), how, s.Context(now, actions));
-    }
-    s.Settle(now, actions);
-    return absl::OkStatus();
+  if (stage->lost() && run != nullptr) {
+    run->ExplainLoss(request.stage_name(), how, s.Context(now, actions));
   }
-  if (stage->connected()) {
-    actions.push_back(
-        CloseSession{stage->session, absl::AbortedError(cause.message())});
-  }
-  s.registry.MarkLost(request.stage_name(), cause);
-  if (run != nullptr) {
-    run->StageLost(request.stage_name(), cause, s.Context(now, actions));
-  }
+  s.LoseStage(request.stage_name(), cause, now, actions);
   s.Settle(now, actions);
   return absl::OkStatus();
 }
@@ -300,11 +290,12 @@ void Core::MonitorRefused(absl::string_view stage_name,
     run->MonitorRefused(stage_name, s.Context(now, actions));
   } else if (stage->broken_since.has_value() &&
              now.monotonic - *stage->broken_since <= s.options.cause_window) {
-    s.registry.MarkLost(
+    s.LoseStage(
         stage_name,
         registry::LostCause(*stage,
                             "is lost: its session broke and its monitor port "
-                            "refuses connections"));
+                            "refuses connections"),
+        now, actions);
   }
   s.Settle(now, actions);
 }
@@ -340,21 +331,8 @@ void Core::FolderChanged(const dispatch::FolderChanged& done, const Now& now,
 void Core::Tick(const Now& now, Actions& actions) {
   State& s = *state_;
   s.NoticePause(now, actions);
-  // Sessions are forgotten with the stage, so look before.
-  std::vector<std::pair<std::string, SessionId>> sessions;
-  for (const StageEntry* stage : s.registry.List()) {
-    if (stage->connected()) {
-      sessions.emplace_back(stage->name(), stage->session);
-    }
-  }
-  for (const std::string& name : s.registry.Expire(now.monotonic)) {
-    const v1::Cause cause = s.registry.Find(name)->cause;
-    for (const auto& [owner, session] : sessions) {
-      if (owner != name) continue;
-      actions.push_back(
-          CloseSession{session, absl::AbortedError(cause.message())});
-    }
-    s.Lost(name, cause, now, actions);
+  for (const registry::Loss& lost : s.registry.Expire(now.monotonic)) {
+    s.TellLost(lost, now, actions);
   }
   for (size_t i = 0; i < s.runs.size(); ++i) {
     if (!s.runs[i]->over()) s.runs[i]->Tick(s.Context(now, actions));

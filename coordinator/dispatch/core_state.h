@@ -56,9 +56,16 @@ struct Core::State {
 
   // After every event: forgets what is over, starts what can start.
   void Settle(const Now& now, Actions& actions);
-  // A stage that was alive is LOST: its job hears of it.
-  void Lost(absl::string_view stage, const v1::Cause& cause, const Now& now,
-            Actions& actions);
+  // A stage that was alive is LOST from now on. No-op for one that is LOST
+  // already, or unknown.
+  void LoseStage(absl::string_view stage, const v1::Cause& cause,
+                 const Now& now, Actions& actions) {
+    if (const auto lost = registry.MarkLost(stage, cause); lost.has_value()) {
+      TellLost(*lost, now, actions);
+    }
+  }
+  // The registry has marked it: ends its session, and its job hears of it.
+  void TellLost(const registry::Loss& lost, const Now& now, Actions& actions);
   absl::StatusOr<v1::Job> MakeJob(const NewJob& job, const Now& now);
   // Notices that the coordinator itself did not run, since its last tick.
   void NoticePause(const Now& now, Actions& actions);

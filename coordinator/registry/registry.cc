@@ -219,9 +219,11 @@ absl::Status Registry::Move(absl::string_view name, v1::Stage::State state) {
   return absl::OkStatus();
 }
 
-void Registry::MarkLost(absl::string_view name, const v1::Cause& cause) {
+std::optional<Loss> Registry::MarkLost(absl::string_view name,
+                                       const v1::Cause& cause) {
   StageEntry* stage = FindMutable(name);
-  if (stage == nullptr || stage->lost()) return;
+  if (stage == nullptr || stage->lost()) return std::nullopt;
+  Loss lost{.before = *stage, .cause = cause};
   names_.erase(stage->session);
   stage->session = 0;
   stage->state = v1::Stage::STATE_LOST;
@@ -229,6 +231,7 @@ void Registry::MarkLost(absl::string_view name, const v1::Cause& cause) {
   stage->job_id.clear();
   stage->rank = -1;
   ForgetOldLost();
+  return lost;
 }
 
 absl::Status Registry::Assign(absl::string_view name, absl::string_view job_id,
@@ -264,16 +267,17 @@ void Registry::SetStep(absl::string_view name, int64_t step) {
   }
 }
 
-std::vector<std::string> Registry::Expire(MonotonicTime now) {
+std::vector<Loss> Registry::Expire(MonotonicTime now) {
   std::vector<std::string> expired;
   for (const auto& [name, stage] : stages_) {
     if (!stage.lost() && now - stage.last_contact >= options_.lease) {
       expired.push_back(name);
     }
   }
+  std::vector<Loss> lost;
   for (const std::string& name : expired) {
     const StageEntry& stage = *Find(name);
-    MarkLost(
+    lost.push_back(*MarkLost(
         name,
         LostCause(stage,
                   absl::StrCat(
@@ -282,9 +286,9 @@ std::vector<std::string> Registry::Expire(MonotonicTime now) {
                       ", its lease is ", absl::FormatDuration(options_.lease),
                       stage.connected() ? " (its connection is open: is the "
                                           "process stopped?)"
-                                        : " (its connection is broken)")));
+                                        : " (its connection is broken)"))));
   }
-  return expired;
+  return lost;
 }
 
 void Registry::Forgive(absl::Duration gap, MonotonicTime now) {

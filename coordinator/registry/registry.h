@@ -99,6 +99,12 @@ std::string Describe(const StageEntry& stage);
 // Why the stage is LOST: Unavailable, reason STAGE_LOST, "DESCRIPTION HOW".
 v1::Cause LostCause(const StageEntry& stage, absl::string_view how);
 
+// What a stage was until it was LOST, its session and its job included.
+struct Loss {
+  StageEntry before;
+  v1::Cause cause;
+};
+
 // Thread-compatible: confined to the core's loop.
 class Registry {
  public:
@@ -134,8 +140,8 @@ class Registry {
 
   // FailedPrecondition where the table does not have it.
   absl::Status Move(absl::string_view name, v1::Stage::State state);
-  // No-op for one that is LOST or unknown.
-  void MarkLost(absl::string_view name, const v1::Cause& cause);
+  // Returns what it was; nullopt, and no change: it is LOST or unknown.
+  std::optional<Loss> MarkLost(absl::string_view name, const v1::Cause& cause);
 
   // Gives a REGISTERED stage to a job (ASSIGNED). FailedPrecondition when it
   // has one.
@@ -145,8 +151,9 @@ class Registry {
   void Release(absl::string_view name);
   void SetStep(absl::string_view name, int64_t step);
 
-  // Marks stages LOST whose lease is over; returns their names.
-  std::vector<std::string> Expire(common::time::MonotonicTime now);
+  // Marks stages LOST whose lease is over; returns what they were. Of many, not
+  // all may be known any more (Options::lost_kept).
+  std::vector<Loss> Expire(common::time::MonotonicTime now);
   // Of the last `gap` nobody can be blamed: nobody listened. Every stage that
   // is not LOST has a new lease from now on, and what was timed is as old as
   // before the gap.

@@ -304,20 +304,6 @@ TEST_F(CoreFailureTest, AStallNamesTheOneThatWaitsForNobody) {
               HasSubstr("stage-1 computes F stage 1 micro-batch 3"));
 }
 
-TEST_F(CoreFailureTest, ALossSaysWhatTheStageWasAt) {
-  v1::Heartbeat& beat = cluster_.beats["stage-1"];
-  beat.set_head_command("F stage 1 micro-batch 3 of step 1");
-  cluster_.Advance(absl::Seconds(2));
-  cluster_.silent["stage-1"] = true;
-  cluster_.Advance(absl::Seconds(11));
-  const Job job =
-      cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
-  EXPECT_THAT(
-      job.cause().message(),
-      HasSubstr("at its last heartbeat, 10s before, it was at F stage 1 "
-                "micro-batch 3 of step 1"));
-}
-
 TEST_F(CoreFailureTest, CancelFreesTheStagesAndEnds) {
   Actions actions;
   ASSERT_OK_AND_ASSIGN(

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "common/status/error_details.h"
 #include "common/time/proto_time.h"
@@ -20,6 +21,7 @@ using penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using v1::Stage;
 
 constexpr char kFirst[] = "11111111-1111-4111-8111-111111111111";
@@ -128,7 +130,9 @@ TEST(RegistryTest, ASilentStageIsLostAtTheEndOfItsLeaseAndNotBefore) {
   registry.Heard("stage-0", At(5));
   EXPECT_EQ(registry.NextExpiry(), At(15));
   EXPECT_THAT(registry.Expire(At(14.9)), ElementsAre());
-  EXPECT_THAT(registry.Expire(At(15)), ElementsAre("stage-0"));
+  const std::vector<Loss> lost = registry.Expire(At(15));
+  ASSERT_THAT(lost, SizeIs(1));
+  EXPECT_EQ(lost[0].before.name(), "stage-0");
   const StageEntry* stage = registry.Find("stage-0");
   EXPECT_TRUE(stage->lost());
   EXPECT_EQ(stage->cause.reason(), "STAGE_LOST");
