@@ -45,8 +45,8 @@ bool Overlap(absl::string_view a, absl::string_view b) {
 
 // --- Jobs.
 
-absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
-                                             const Now& now) {
+absl::StatusOr<Core::State::MadeJob> Core::State::MakeJob(const NewJob& new_job,
+                                                          const Now& now) {
   const v1::CreateJobRequest& request = new_job.request;
   v1::Job job;
   if (!request.job_id().empty()) {
@@ -84,8 +84,7 @@ absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
         std::string(spec::NameOf(spec::kDeviceKindNames, new_job.spec.device)));
   }
   // What schedule and planner find is refused before anything is created.
-  const absl::StatusOr<planner::PlanRequest> plan_request =
-      PlanRequestOf(new_job);
+  absl::StatusOr<planner::PlanRequest> plan_request = PlanRequestOf(new_job);
   if (!plan_request.ok()) return PlaceRefusal(new_job, plan_request.status());
   if (const absl::Status fits = CheckStepFits(*plan_request); !fits.ok()) {
     return PlaceRefusal(new_job, fits);
@@ -96,7 +95,7 @@ absl::StatusOr<v1::Job> Core::State::MakeJob(const NewJob& new_job,
     return PlaceRefusal(new_job, fits);
   }
   job.set_predicted_bubble_rate(plan->predicted.bubble_rate);
-  return job;
+  return MadeJob{.job = std::move(job), .request = *std::move(plan_request)};
 }
 
 absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
@@ -121,7 +120,8 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
           " of another request; make a new one"));
     }
   }
-  ASSIGN_OR_RETURN(v1::Job job, s.MakeJob(new_job, now));
+  ASSIGN_OR_RETURN(State::MadeJob made, s.MakeJob(new_job, now));
+  v1::Job& job = made.job;
   if (request.validate_only()) {
     job.clear_id();
     job.clear_run_directory();
@@ -138,8 +138,8 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
                      "; give another run directory"));
   }
   RETURN_IF_ERROR(s.store.Create({.job = job, .request = request}));
-  s.runs.push_back(
-      std::make_unique<JobRun>(new_job, JobLog(job, s.store), s.options));
+  s.runs.push_back(std::make_unique<JobRun>(new_job, made.request,
+                                            JobLog(job, s.store), s.options));
   s.runs.back()->Created(s.Context(now, actions));
   const std::string id = job.id();
   s.Settle(now, actions);

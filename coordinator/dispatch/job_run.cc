@@ -42,8 +42,12 @@ Job::StateReason JobRun::ReasonOf(const v1::Cause& cause) {
   }
 }
 
-JobRun::JobRun(const NewJob& job, const JobLog& log, const Options& options)
-    : job_(job), log_(log), first_cause_(options.cause_window) {}
+JobRun::JobRun(const NewJob& job, const planner::PlanRequest& request,
+               const JobLog& log, const Options& options)
+    : job_(job),
+      request_(request),
+      log_(log),
+      first_cause_(options.cause_window) {}
 
 int JobRun::RankOf(absl::string_view stage) const {
   if (over()) return -1;

@@ -60,7 +60,10 @@ struct RunContext {
 // Thread-compatible: confined to the core's loop.
 class JobRun {
  public:
-  JobRun(const NewJob& job, const JobLog& log, const Options& options);
+  // `request` is the planner's for `job` (spec_messages.h), of which it has
+  // made a plan.
+  JobRun(const NewJob& job, const planner::PlanRequest& request,
+         const JobLog& log, const Options& options);
 
   const v1::Job& job() const { return log_.job(); }
   bool queued() const { return phase_ == Phase::kQueued; }
@@ -238,6 +241,7 @@ class JobRun {
   void WriteResults(const RunContext& context);
 
   const NewJob job_;
+  planner::PlanRequest request_;  // Completed once inputs are checked.
   JobLog log_;
   Phase phase_ = Phase::kQueued;
   common::time::MonotonicTime deadline_ =

@@ -31,11 +31,9 @@ bool JobRun::TryStart(const RunContext& context) {
   if (static_cast<int>(crew.names.size()) < wanted) return false;
 
   const absl::Status numerics = AgreeOnNumerics(context.registry, crew);
-  absl::StatusOr<planner::PlanRequest> request = PlanRequestOf(job_);
-  CHECK_OK(request.status());  // CreateJob made a plan of it.
   absl::StatusOr<std::vector<planner::StageLayers>> stages =
-      planner::PlanStages(*request);
-  CHECK_OK(stages.status());
+      planner::PlanStages(request_);
+  CHECK_OK(stages.status());  // CreateJob made a plan of it.
 
   log_.Move(Job::STATE_PLANNING, context.now, context.actions);
   Job& job = log_.mutable_job();
@@ -53,7 +51,7 @@ bool JobRun::TryStart(const RunContext& context) {
   }
   for (const std::string& name : crew_.names) job.add_stage_names(name);
   log_.Publish(context.now, context.actions);
-  const schedule::Placement placement = planner::PlacementOf(*request);
+  const schedule::Placement placement = planner::PlacementOf(request_);
   ++context.epoch;
   checked_.assign(ranks(), std::nullopt);
   for (int rank = 0; rank < ranks(); ++rank) {
@@ -82,9 +80,7 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
                   [](const auto& entry) { return entry.has_value(); });
   // One failure is enough; the others would only repeat it.
   if (!all && !checked.has_failure()) return;
-  const absl::StatusOr<planner::PlanRequest> request = PlanRequestOf(job_);
-  CHECK_OK(request.status());
-  const schedule::Placement placement = planner::PlacementOf(*request);
+  const schedule::Placement placement = planner::PlacementOf(request_);
   std::vector<CheckedInputs> answers;
   for (int r = 0; r < ranks(); ++r) {
     if (!checked_[r].has_value()) continue;
@@ -109,22 +105,20 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
 }
 
 absl::Status JobRun::Plan() {
-  NewJob resolved = job_;
-  resolved.spec = inputs_.spec;
-  ASSIGN_OR_RETURN(planner::PlanRequest request, PlanRequestOf(resolved));
-  request.packed_bytes = planner::PackedBytesOf(crew_.numerics_id);
-  request.scratch_bytes = planner::ScratchBytesOf(crew_.numerics_id);
+  SetDecidedByData(inputs_.spec, request_);
+  request_.packed_bytes = planner::PackedBytesOf(crew_.numerics_id);
+  request_.scratch_bytes = planner::ScratchBytesOf(crew_.numerics_id);
   for (int rank = 0; rank < ranks(); ++rank) {
-    request.threads.push_back(
+    request_.threads.push_back(
         std::max(1, ThreadsOf(inputs_.spec, crew_, rank)));
   }
   for (const v1::DeviceInfo& device : crew_.devices) {
     const int64_t bytes = device.memory_bytes();
     if (bytes <= 0) continue;
-    request.device_memory =
-        std::min(bytes, request.device_memory.value_or(bytes));
+    request_.device_memory =
+        std::min(bytes, request_.device_memory.value_or(bytes));
   }
-  absl::StatusOr<planner::Plan> plan = planner::MakePlan(request);
+  absl::StatusOr<planner::Plan> plan = planner::MakePlan(request_);
   if (!plan.ok()) return PlaceRefusal(job_, plan.status());
   std::vector<int64_t> needs;
   for (const planner::RankMemory& memory : plan->memory) {
@@ -195,11 +189,7 @@ void JobRun::OnReady(int rank, const v1::StageReady& ready,
     if (!entry.has_value()) return;
     all.push_back(*entry);
   }
-  NewJob resolved = job_;
-  resolved.spec = inputs_.spec;
-  const absl::StatusOr<planner::PlanRequest> request = PlanRequestOf(resolved);
-  CHECK_OK(request.status());
-  if (const absl::Status covered = CheckCoverage(request->model, crew_, all);
+  if (const absl::Status covered = CheckCoverage(request_.model, crew_, all);
       !covered.ok()) {
     FailWith(covered, context);
     return;

@@ -86,6 +86,13 @@ v1::DataConfig DataConfigOf(const spec::DataSpec& data) {
   return config;
 }
 
+void SetDecidedByData(const spec::JobSpec& spec,
+                      planner::PlanRequest& request) {
+  request.model.vocab = spec.model.vocab;
+  request.batch.sequence_length =
+      spec.data.sequence_length.value_or(spec.model.context);
+}
+
 absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
   const spec::JobSpec& spec = job.spec;
   const spec::ModelSpec& model = spec.model;
@@ -100,12 +107,10 @@ absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
                    .head_dim = model.head_dim,
                    .ffn_width = model.ffn_width,
                    .context = model.context,
-                   .vocab = model.vocab,
                    .tied = model.tied_embeddings,
                    .dropout = model.dropout > 0};
-  request.batch = {
-      .micro_batch = spec.batch.micro_batch.value_or(1),
-      .sequence_length = spec.data.sequence_length.value_or(model.context)};
+  request.batch.micro_batch = spec.batch.micro_batch.value_or(1);
+  SetDecidedByData(spec, request);
   request.ranks = static_cast<int>(spec.pipeline.stages.value_or(1));
   request.chunks = static_cast<int>(spec.pipeline.chunks.value_or(1));
   request.micro_batches = static_cast<int>(spec.batch.micro_batches);

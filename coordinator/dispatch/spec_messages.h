@@ -19,6 +19,10 @@ v1::DataConfig DataConfigOf(const spec::DataSpec& data);
 // InvalidArgument: a schedule file that is no schedule, at pipeline.schedule.
 absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job);
 
+// What the data have decided since then, in a spec that is resolved: vocabulary
+// and sequence length.
+void SetDecidedByData(const spec::JobSpec& spec, planner::PlanRequest& request);
+
 }  // namespace penstock::coordinator::dispatch
 
 #endif  // PENSTOCK_COORDINATOR_DISPATCH_SPEC_MESSAGES_H_
