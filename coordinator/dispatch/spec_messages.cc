@@ -114,7 +114,9 @@ absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
   request.ranks = static_cast<int>(spec.pipeline.stages.value_or(1));
   request.chunks = static_cast<int>(spec.pipeline.chunks.value_or(1));
   request.micro_batches = static_cast<int>(spec.batch.micro_batches);
-  request.full_recompute = spec.pipeline.recompute == spec::Recompute::kFull;
+  request.recompute = spec.pipeline.recompute == spec::Recompute::kFull
+                          ? planner::Recompute::kFull
+                          : planner::Recompute::kNone;
   request.optimizer = spec.optimizer.kind == spec::OptimizerKind::kAdamW
                           ? planner::Optimizer::kAdamW
                       : spec.optimizer.momentum > 0

@@ -13,6 +13,7 @@ struct LayerMemory {
   int64_t stash = 0;                   // F -> W
   int64_t kept = 0;                    // I -> W
   int64_t scratch = 0;                 // Within a call.
+  bool keeps_input = true;             // An activation; else ids.
   bool keeps_output_gradient = false;  // W reads it.
 };
 
@@ -30,7 +31,9 @@ class Layers {
   int64_t Residual() const { return Words(rows_ * model_.width); }
 
   LayerMemory Embedding() const {
-    return {.kept = drops_ ? Residual() : 0, .keeps_output_gradient = !drops_};
+    return {.kept = drops_ ? Residual() : 0,
+            .keeps_input = false,
+            .keeps_output_gradient = !drops_};
   }
 
   LayerMemory Block() const {
@@ -81,7 +84,8 @@ int64_t Aligned(int64_t bytes) {
 }
 
 ChunkMemory PredictChunk(const ModelShape& model, const BatchShape& batch,
-                         const StageLayers& layers, bool full_recompute) {
+                         const StageLayers& layers, Recompute recompute) {
+  const bool replays = recompute == Recompute::kFull;
   const Layers shapes(model, batch);
   const int64_t residual = shapes.Residual();
   ChunkMemory memory;
@@ -93,25 +97,25 @@ ChunkMemory PredictChunk(const ModelShape& model, const BatchShape& batch,
   if (layers.head) memory.slot += Words(batch.rows());
 
   int64_t stash = 0, kept = 0, scratch = 0, count = 0;
-  const auto add = [&](const LayerMemory& layer, bool embedding, int64_t n) {
+  const auto add = [&](const LayerMemory& layer, int64_t n) {
     if (n == 0) return;
     count += n;
     stash = std::max(stash, layer.stash);
     kept = std::max(kept, layer.kept);
     scratch = std::max(scratch, layer.scratch);
     memory.slot +=
-        n * ((embedding ? 0 : residual) + (full_recompute ? 0 : layer.stash));
+        n * ((layer.keeps_input ? residual : 0) + (replays ? 0 : layer.stash));
     memory.held += n * ((layer.keeps_output_gradient ? residual : 0) +
-                        layer.kept + (full_recompute ? layer.stash : 0));
+                        layer.kept + (replays ? layer.stash : 0));
   };
-  if (layers.embedding) add(shapes.Embedding(), true, 1);
-  add(shapes.Block(), false, layers.blocks());
-  if (layers.head) add(shapes.Head(), false, 1);
+  if (layers.embedding) add(shapes.Embedding(), 1);
+  add(shapes.Block(), layers.blocks());
+  if (layers.head) add(shapes.Head(), 1);
 
   // Gradients between layers take turns in two places.
   memory.workspace =
       scratch + kept + std::min<int64_t>(count - 1, 2) * residual;
-  if (full_recompute) {
+  if (replays) {
     memory.workspace += stash;
     if (layers.head) memory.workspace += 2 * Aligned(batch.micro_batch * kLong);
   }

@@ -20,7 +20,7 @@ struct ChunkMemory {
   int64_t boundary = 0;   // One activation or gradient between stages.
 };
 ChunkMemory PredictChunk(const ModelShape& model, const BatchShape& batch,
-                         const StageLayers& layers, bool full_recompute);
+                         const StageLayers& layers, Recompute recompute);
 
 }  // namespace penstock::coordinator::planner
 

@@ -42,7 +42,7 @@ constexpr double kActivationFlops = 10;
 }  // namespace
 
 ModelCosts AnalyticCosts(const ModelShape& model, const BatchShape& batch,
-                         bool full_recompute) {
+                         Recompute recompute) {
   const auto rows = static_cast<double>(batch.rows());
   const auto width = static_cast<double>(model.width);
   const auto ffn = static_cast<double>(model.ffn_width);
@@ -64,7 +64,7 @@ ModelCosts AnalyticCosts(const ModelShape& model, const BatchShape& batch,
   costs.head += Elementwise(rows * static_cast<double>(model.vocab), 5);
   costs.head += Elementwise(rows * width, kNormFlops);
 
-  if (full_recompute) {
+  if (recompute == Recompute::kFull) {
     costs.block.backward_input += costs.block.forward;
     costs.head.backward_input += costs.head.forward;
   }

@@ -26,7 +26,7 @@ struct ModelCosts {
   LayerCost head;
 };
 ModelCosts AnalyticCosts(const ModelShape& model, const BatchShape& batch,
-                         bool full_recompute);
+                         Recompute recompute);
 
 // Times of stages with these layers, in operations; transfers take no time.
 schedule::Costs StageCosts(const ModelCosts& costs,

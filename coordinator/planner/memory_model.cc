@@ -155,8 +155,8 @@ RankMemory PredictFixed(const MemoryRequest& request, int rank,
   int64_t constants = 0;
   for (const int stage : stages) {
     const StageLayers& layers = request.stages[stage];
-    const ChunkMemory chunk = PredictChunk(request.model, request.batch, layers,
-                                           request.full_recompute);
+    const ChunkMemory chunk =
+        PredictChunk(request.model, request.batch, layers, request.recompute);
     memory.workspace = std::max(memory.workspace, chunk.workspace);
     constants += chunk.constants;
     if (layers.head) {
@@ -190,8 +190,8 @@ std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
                                       const schedule::LoweredProgram& program) {
   std::vector<ChunkMemory> chunks;
   for (const StageLayers& layers : request.stages) {
-    chunks.push_back(PredictChunk(request.model, request.batch, layers,
-                                  request.full_recompute));
+    chunks.push_back(
+        PredictChunk(request.model, request.batch, layers, request.recompute));
   }
   const std::vector<schedule::RankParts> parts =
       schedule::PartsOfRanks(program);

@@ -64,7 +64,7 @@ struct MemoryRequest {
   ModelShape model;
   BatchShape batch;
   int micro_batches = 1;
-  bool full_recompute = false;
+  Recompute recompute = Recompute::kNone;
   Optimizer optimizer = Optimizer::kAdamW;
   PackedBytes packed_bytes;
   ScratchBytes scratch_bytes;

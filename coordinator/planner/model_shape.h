@@ -23,6 +23,10 @@ struct ModelShape {
   bool dropout = false;  // Its rate is above 0.
 };
 
+// What backward finds of forward's: everything, or each layer's input, of which
+// the layer is done once more.
+enum class Recompute { kNone, kFull };
+
 // One micro-batch.
 struct BatchShape {
   int64_t micro_batch = 0;      // Bµ, sequences.

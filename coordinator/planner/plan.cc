@@ -111,8 +111,8 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
   schedule::Memory memory;
   int64_t largest = 0, boundary = 0;
   for (const StageLayers& layers : request.stages) {
-    const ChunkMemory chunk = PredictChunk(request.model, request.batch, layers,
-                                           request.full_recompute);
+    const ChunkMemory chunk =
+        PredictChunk(request.model, request.batch, layers, request.recompute);
     memory.stages.push_back({.held_until_input = chunk.slot,
                              .held_until_weight = chunk.slot + chunk.held});
     largest = std::max(largest, chunk.slot);
@@ -142,7 +142,8 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
 schedule::Placement PlacementOf(const PlanRequest& request) {
   return request.given.has_value()
              ? request.given->placement
-             : schedule::LoopPlacement(request.ranks, request.chunks);
+             : schedule::LoopPlacement(
+                   {.ranks = request.ranks, .chunks = request.chunks});
 }
 
 absl::StatusOr<std::vector<StageLayers>> PlanStages(
@@ -154,7 +155,7 @@ absl::StatusOr<std::vector<StageLayers>> PlanStages(
     return LayersOfStages(*request.partition);
   }
   const ModelCosts costs =
-      AnalyticCosts(request.model, request.batch, request.full_recompute);
+      AnalyticCosts(request.model, request.batch, request.recompute);
   ASSIGN_OR_RETURN(const std::vector<int64_t> partition,
                    BalancedPartition(costs, blocks, stages));
   return LayersOfStages(partition);
@@ -165,7 +166,7 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
   Plan plan;
   ASSIGN_OR_RETURN(plan.stages, PlanStages(request));
   const ModelCosts costs =
-      AnalyticCosts(request.model, request.batch, request.full_recompute);
+      AnalyticCosts(request.model, request.batch, request.recompute);
   plan.costs = StageCosts(costs, plan.stages);
 
   schedule::Schedule order;
@@ -185,7 +186,7 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
   const MemoryRequest memory = {.model = request.model,
                                 .batch = request.batch,
                                 .micro_batches = request.micro_batches,
-                                .full_recompute = request.full_recompute,
+                                .recompute = request.recompute,
                                 .optimizer = request.optimizer,
                                 .packed_bytes = request.packed_bytes,
                                 .scratch_bytes = request.scratch_bytes,

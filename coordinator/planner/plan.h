@@ -25,7 +25,7 @@ struct PlanRequest {
   int ranks = 1;          // K
   int chunks = 1;         // v
   int micro_batches = 1;  // M
-  bool full_recompute = false;
+  Recompute recompute = Recompute::kNone;
   Optimizer optimizer = Optimizer::kAdamW;
   // A generator's name, or the order itself.
   std::string schedule = "1f1b";

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "coordinator/schedule/instruction.h"
+#include "coordinator/schedule/placement.h"
 
 namespace penstock::coordinator::schedule {
 
@@ -56,19 +57,20 @@ struct Costs {
 };
 
 // Times of a rank's whole share of layers, as `penstock simulate` takes them;
-// each of its `chunks` stages takes its part.
+// each of its stages takes its part.
 struct RankTimes {
   double forward = 1;
   double backward_input = 1;
   double backward_weight = 1;
   double transfer = 0;  // Each message, whatever its size.
 };
-inline Costs UniformCosts(int ranks, int chunks, const RankTimes& times) {
-  const StageTimes stage{.forward = times.forward / chunks,
-                         .backward_input = times.backward_input / chunks,
-                         .backward_weight = times.backward_weight / chunks};
+inline Costs UniformCosts(const RankShape& shape, const RankTimes& times) {
+  const StageTimes stage{
+      .forward = times.forward / shape.chunks,
+      .backward_input = times.backward_input / shape.chunks,
+      .backward_weight = times.backward_weight / shape.chunks};
   Costs costs;
-  costs.stages.assign(ranks * chunks, stage);
+  costs.stages.assign(shape.stages(), stage);
   costs.latency = times.transfer;
   return costs;
 }

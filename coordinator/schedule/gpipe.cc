@@ -7,7 +7,7 @@ namespace penstock::coordinator::schedule {
 absl::StatusOr<Schedule> GenerateGPipe(const Shape& shape) {
   RETURN_IF_ERROR(CheckOneChunkShape("gpipe", shape));
   Schedule schedule{.name = "gpipe",
-                    .placement = LoopPlacement(shape.ranks, 1),
+                    .placement = LoopPlacement({.ranks = shape.ranks}),
                     .micro_batches = shape.micro_batches,
                     .orders = {}};
   schedule.orders.resize(shape.ranks);

@@ -193,7 +193,7 @@ absl::StatusOr<LoweredProgram> Lower(const Schedule& schedule,
   SetOwnSlots(&program);
   Costs costs = options.costs;
   if (costs.stages.empty()) {
-    costs.stages = UniformCosts(schedule.ranks(), schedule.chunks(), {}).stages;
+    costs.stages = UniformCosts(schedule.rank_shape(), {}).stages;
   }
   if (options.uniform_slots.has_value()) {
     RETURN_IF_ERROR(CheckUniformSlots(schedule, program, costs));

@@ -7,7 +7,7 @@ namespace penstock::coordinator::schedule {
 absl::StatusOr<Schedule> GenerateNaive(const Shape& shape) {
   RETURN_IF_ERROR(CheckOneChunkShape("naive", shape));
   Schedule schedule{.name = "naive",
-                    .placement = LoopPlacement(shape.ranks, 1),
+                    .placement = LoopPlacement({.ranks = shape.ranks}),
                     .micro_batches = shape.micro_batches,
                     .orders = {}};
   schedule.orders.resize(shape.ranks);

@@ -10,7 +10,7 @@ absl::StatusOr<Schedule> GenerateOneForwardOneBackward(const Shape& shape) {
   RETURN_IF_ERROR(CheckOneChunkShape("1f1b", shape));
   const int micro_batches = shape.micro_batches;
   Schedule schedule{.name = "1f1b",
-                    .placement = LoopPlacement(shape.ranks, 1),
+                    .placement = LoopPlacement({.ranks = shape.ranks}),
                     .micro_batches = micro_batches,
                     .orders = {}};
   schedule.orders.resize(shape.ranks);

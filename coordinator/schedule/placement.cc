@@ -4,19 +4,20 @@
 
 namespace penstock::coordinator::schedule {
 
-Placement LoopPlacement(int ranks, int chunks) {
-  Placement placement{.ranks = ranks, .rank_of_stage = {}};
-  placement.rank_of_stage.reserve(ranks * chunks);
-  for (int s = 0; s < ranks * chunks; ++s) {
-    placement.rank_of_stage.push_back(s % ranks);
+Placement LoopPlacement(const RankShape& shape) {
+  Placement placement{.ranks = shape.ranks, .rank_of_stage = {}};
+  placement.rank_of_stage.reserve(shape.stages());
+  for (int s = 0; s < shape.stages(); ++s) {
+    placement.rank_of_stage.push_back(s % shape.ranks);
   }
   return placement;
 }
 
-Placement VPlacement(int ranks, int chunks) {
+Placement VPlacement(const RankShape& shape) {
+  const int ranks = shape.ranks;
   Placement placement{.ranks = ranks, .rank_of_stage = {}};
-  placement.rank_of_stage.reserve(ranks * chunks);
-  for (int s = 0; s < ranks * chunks; ++s) {
+  placement.rank_of_stage.reserve(shape.stages());
+  for (int s = 0; s < shape.stages(); ++s) {
     const bool down = (s / ranks) % 2 == 0;
     placement.rank_of_stage.push_back(down ? s % ranks : ranks - 1 - s % ranks);
   }
@@ -40,9 +41,10 @@ std::vector<std::vector<int>> StagesOfRanks(const Placement& placement) {
 }
 
 std::string PlacementName(const Placement& placement) {
-  const int chunks = placement.stages() / placement.ranks;
-  if (placement == LoopPlacement(placement.ranks, chunks)) return "loop";
-  if (placement == VPlacement(placement.ranks, chunks)) return "V";
+  const RankShape shape = {.ranks = placement.ranks,
+                           .chunks = placement.stages() / placement.ranks};
+  if (placement == LoopPlacement(shape)) return "loop";
+  if (placement == VPlacement(shape)) return "V";
   return "other";
 }
 

@@ -22,7 +22,7 @@ struct Placement {
 
   int stages() const { return static_cast<int>(rank_of_stage.size()); }
   int rank_of(int stage) const { return rank_of_stage[stage]; }
-  // Whether the output of `stage` is used on the rank that made it.
+  // Whether what one of the two makes is used on the rank that made it.
   bool same_rank(int stage_a, int stage_b) const {
     return rank_of_stage[stage_a] == rank_of_stage[stage_b];
   }
@@ -32,9 +32,14 @@ struct Placement {
   }
 };
 
-// REQUIRES: ranks >= 1, chunks >= 1.
-Placement LoopPlacement(int ranks, int chunks);
-Placement VPlacement(int ranks, int chunks);
+// Ranks with the same number of stages each. REQUIRES: both at least 1.
+struct RankShape {
+  int ranks = 1;   // K
+  int chunks = 1;  // v
+  int stages() const { return ranks * chunks; }
+};
+Placement LoopPlacement(const RankShape& shape);
+Placement VPlacement(const RankShape& shape);
 
 // The stages of `rank`, ascending: its chunks 0, 1, ...
 std::vector<int> StagesOfRank(const Placement& placement, int rank);

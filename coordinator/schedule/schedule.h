@@ -46,6 +46,9 @@ struct Schedule {
   int ranks() const { return placement.ranks; }      // K
   int stages() const { return placement.stages(); }  // S = K * v
   int chunks() const { return stages() / ranks(); }  // v
+  RankShape rank_shape() const {
+    return {.ranks = ranks(), .chunks = chunks()};
+  }
 };
 
 }  // namespace penstock::coordinator::schedule

@@ -173,8 +173,9 @@ absl::StatusOr<Schedule> ParseCsv(absl::string_view text,
       CheckShape(options.name, {.ranks = options.ranks,
                                 .chunks = chunks,
                                 .micro_batches = options.micro_batches}));
-  const Placement loop = LoopPlacement(options.ranks, chunks);
-  const Placement v = VPlacement(options.ranks, chunks);
+  const Placement loop =
+      LoopPlacement({.ranks = options.ranks, .chunks = chunks});
+  const Placement v = VPlacement({.ranks = options.ranks, .chunks = chunks});
   const bool is_v = Strays(schedule.orders, v) < Strays(schedule.orders, loop);
   schedule.placement = is_v ? v : loop;
   return schedule;

@@ -35,7 +35,8 @@ absl::StatusOr<double> Time(const char* name, std::optional<double> given,
 
 // What the request says of times and memory, for stages of this shape.
 absl::StatusOr<schedule::LoweringOptions> Options(
-    const v1::SimulateScheduleRequest& request, int ranks, int chunks) {
+    const v1::SimulateScheduleRequest& request,
+    const schedule::RankShape& shape) {
   const auto given = [](bool has, double value) {
     return has ? std::optional<double>(value) : std::nullopt;
   };
@@ -55,7 +56,7 @@ absl::StatusOr<schedule::LoweringOptions> Options(
       times.transfer,
       Time("transfer", given(request.has_transfer(), request.transfer()), 0));
   schedule::LoweringOptions options;
-  options.costs = schedule::UniformCosts(ranks, chunks, times);
+  options.costs = schedule::UniformCosts(shape, times);
   if (request.memory_limit() < 0 || !std::isfinite(request.memory_limit())) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory_limit is ", request.memory_limit(),
@@ -64,11 +65,11 @@ absl::StatusOr<schedule::LoweringOptions> Options(
   if (request.memory_limit() > 0) {
     // A byte stands for one chunk's activation; buffers cost nothing.
     options.memory.stages.assign(
-        ranks * chunks, {.held_until_input = 1, .held_until_weight = 1});
+        shape.stages(), {.held_until_input = 1, .held_until_weight = 1});
     options.memory.limits.assign(
-        ranks, static_cast<int64_t>(
-                   std::min(std::floor(request.memory_limit() * chunks),
-                            static_cast<double>(schedule::kMaxBytes))));
+        shape.ranks, static_cast<int64_t>(std::min(
+                         std::floor(request.memory_limit() * shape.chunks),
+                         static_cast<double>(schedule::kMaxBytes))));
   }
   return options;
 }
@@ -99,7 +100,7 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
   ASSIGN_OR_RETURN(const schedule::Schedule plan,
                    schedule::Generate(request.schedule(), shape));
   ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
-                   Options(request, plan.ranks(), plan.chunks()));
+                   Options(request, plan.rank_shape()));
   absl::StatusOr<schedule::LoweredProgram> lowered =
       schedule::LowerVerified(plan, options);
   RETURN_IF_ERROR(
@@ -176,10 +177,9 @@ absl::StatusOr<v1::VerifyScheduleResponse> VerifySchedule(
   if (request.has_slots()) options.uniform_slots = request.slots();
   ASSIGN_OR_RETURN(const schedule::LoweredProgram program,
                    schedule::LowerVerified(plan, options));
-  ASSIGN_OR_RETURN(
-      const schedule::Simulation simulation,
-      schedule::Simulate(
-          program, schedule::UniformCosts(plan.ranks(), plan.chunks(), {})));
+  ASSIGN_OR_RETURN(const schedule::Simulation simulation,
+                   schedule::Simulate(
+                       program, schedule::UniformCosts(plan.rank_shape(), {})));
   v1::VerifyScheduleResponse response;
   int64_t commands = 0;
   for (const auto& order : plan.orders) commands += order.size();

@@ -40,8 +40,8 @@ void ParseAndVerify(absl::string_view input) {
   CHECK(again->orders == schedule->orders);
   const absl::StatusOr<LoweredProgram> program = Lower(*schedule, options);
   CHECK_OK(program.status());
-  const absl::StatusOr<Simulation> simulation = Simulate(
-      *program, UniformCosts(schedule->ranks(), schedule->chunks(), {}));
+  const absl::StatusOr<Simulation> simulation =
+      Simulate(*program, UniformCosts(schedule->rank_shape(), {}));
   CHECK_OK(simulation.status());
   CHECK(simulation->makespan > 0);
 }

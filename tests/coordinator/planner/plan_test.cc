@@ -159,13 +159,15 @@ TEST(PlanTest, TheDevicesMemoryIsALimitToo) {
 
 TEST(CostsTest, FollowTheShapes) {
   const PlanRequest request = Tiny(1, 1);
-  const ModelCosts costs = AnalyticCosts(request.model, request.batch, false);
+  const ModelCosts costs =
+      AnalyticCosts(request.model, request.batch, Recompute::kNone);
   // The products of a block: 2 * rows * (w*3w + w*w + 2*w*f), rows 16.
   const double products = 2.0 * 16 * (16 * 48 + 16 * 16 + 2 * 16 * 64);
   EXPECT_EQ(costs.block.backward_weight, products);
   EXPECT_GT(costs.block.forward, products);
   EXPECT_GT(costs.block.backward_input, costs.block.forward);
-  const ModelCosts again = AnalyticCosts(request.model, request.batch, true);
+  const ModelCosts again =
+      AnalyticCosts(request.model, request.batch, Recompute::kFull);
   EXPECT_EQ(again.block.backward_input,
             costs.block.backward_input + costs.block.forward);
   EXPECT_EQ(again.block.forward, costs.block.forward);

@@ -25,8 +25,7 @@ struct Slots {
 };
 Slots UniformSlots(const Schedule& schedule, int send_buffers,
                    double transfer) {
-  const Costs costs =
-      UniformCosts(schedule.ranks(), schedule.chunks(), {1, 1, 1, transfer});
+  const Costs costs = UniformCosts(schedule.rank_shape(), {1, 1, 1, transfer});
   const auto makespan = [&](int slots) -> std::optional<double> {
     const absl::StatusOr<LoweredProgram> program =
         Lower(schedule, {.send_buffers = send_buffers, .uniform_slots = slots});
@@ -104,7 +103,7 @@ TEST(Capacity, GrowsByASlotAheadWhereTransfersWouldBeExposed) {
   ASSERT_OK_AND_ASSIGN(const Schedule schedule,
                        Generate("1f1b", {.ranks = 4, .micro_batches = 16}));
   LoweringOptions options;
-  options.costs = UniformCosts(4, 1, {1, 1, 1, 0.1});
+  options.costs = UniformCosts({.ranks = 4}, {1, 1, 1, 0.1});
   ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, options));
   EXPECT_EQ(program.stages[0].ahead(), 0);
   EXPECT_EQ(program.stages[3].ahead(), 1);
@@ -115,7 +114,7 @@ TEST(Capacity, AMemoryLimitTakesSlotsAwayButNeverToADeadlock) {
   ASSERT_OK_AND_ASSIGN(const Schedule schedule,
                        Generate("1f1b", {.ranks = 4, .micro_batches = 16}));
   LoweringOptions options;
-  options.costs = UniformCosts(4, 1, {1, 1, 1, 0.1});
+  options.costs = UniformCosts({.ranks = 4}, {1, 1, 1, 0.1});
   options.memory.stages.assign(4, {.held_until_input = 100});
   options.memory.slot = {.activation = 10, .gradient = 10, .tied = 0};
   // Rank 3: one activation (100), one send buffer (10), one slot ahead (10).

@@ -90,7 +90,8 @@ Schedule LoopedBfs(const Shape& shape) {
   const int ranks = shape.ranks;
   const int chunks = shape.chunks;
   const int micro_batches = shape.micro_batches;
-  Schedule schedule = Empty("looped-bfs", shape, LoopPlacement(ranks, chunks));
+  Schedule schedule = Empty("looped-bfs", shape,
+                            LoopPlacement({.ranks = ranks, .chunks = chunks}));
   for (int r = 0; r < ranks; ++r) {
     std::vector<Command>& order = schedule.orders[r];
     for (int c = 0; c < chunks; ++c) {
@@ -111,7 +112,8 @@ Schedule InterleavedZb1p(const Shape& shape) {
   const int ranks = shape.ranks;
   const int chunks = shape.chunks;
   const int micro_batches = shape.micro_batches;
-  Schedule schedule = Empty("zb1p", shape, LoopPlacement(ranks, chunks));
+  Schedule schedule =
+      Empty("zb1p", shape, LoopPlacement({.ranks = ranks, .chunks = chunks}));
   const int group = micro_batches / std::max(1, micro_batches / ranks);
   std::vector<std::pair<int, int>> sequence;  // (chunk, micro-batch)
   for (int begin = 0; begin < micro_batches; begin += group) {
@@ -145,7 +147,7 @@ Schedule InterleavedZb1p(const Shape& shape) {
 Schedule ZbH2(const Shape& shape) {
   const int ranks = shape.ranks;
   const int micro_batches = shape.micro_batches;
-  Schedule schedule = Empty("zb-h2", shape, LoopPlacement(ranks, 1));
+  Schedule schedule = Empty("zb-h2", shape, LoopPlacement({.ranks = ranks}));
   for (int r = 0; r < ranks; ++r) {
     std::vector<Command>& order = schedule.orders[r];
     int forward = 0;
@@ -168,9 +170,10 @@ Schedule ZbH2(const Shape& shape) {
 }
 
 Schedule GreedyV(const Shape& shape) {
-  GlobalOrder order(Empty("greedy-v", shape, VPlacement(shape.ranks, 2)),
-                    Ascending(shape.micro_batches),
-                    std::vector<bool>(shape.micro_batches, true));
+  GlobalOrder order(
+      Empty("greedy-v", shape, VPlacement({.ranks = shape.ranks, .chunks = 2})),
+      Ascending(shape.micro_batches),
+      std::vector<bool>(shape.micro_batches, true));
   for (bool any = true; any;) {
     any = false;
     for (int r = 0; r < shape.ranks; ++r) {
@@ -192,9 +195,10 @@ Schedule GreedyV(const Shape& shape) {
 
 Schedule RandomSchedule(const Shape& shape, const RandomOptions& options,
                         std::mt19937* random) {
-  Placement placement = (*random)() % 2 == 0
-                            ? LoopPlacement(shape.ranks, shape.chunks)
-                            : VPlacement(shape.ranks, shape.chunks);
+  Placement placement =
+      (*random)() % 2 == 0
+          ? LoopPlacement({.ranks = shape.ranks, .chunks = shape.chunks})
+          : VPlacement({.ranks = shape.ranks, .chunks = shape.chunks});
   if (options.shuffle_placement) {
     std::shuffle(placement.rank_of_stage.begin(), placement.rank_of_stage.end(),
                  *random);

@@ -26,7 +26,7 @@ struct SimulatedStep {
 absl::StatusOr<SimulatedStep> Simulated(const Schedule& schedule,
                                         const RankTimes& times) {
   LoweringOptions options;
-  options.costs = UniformCosts(schedule.ranks(), schedule.chunks(), times);
+  options.costs = UniformCosts(schedule.rank_shape(), times);
   absl::Status status = Verify(schedule, options);
   if (!status.ok()) return status;
   absl::StatusOr<LoweredProgram> program = Lower(schedule, options);

@@ -34,7 +34,7 @@ std::string FileName(const Cell& cell) {
 
 // The order, and in comments what it costs at F = I = W = 1.
 std::string Describe(const Schedule& schedule) {
-  const Costs costs = UniformCosts(schedule.ranks(), schedule.chunks(), {});
+  const Costs costs = UniformCosts(schedule.rank_shape(), {});
   const absl::StatusOr<LoweredProgram> program = Lower(schedule, {});
   EXPECT_OK(program.status());
   const absl::StatusOr<Simulation> simulation = Simulate(*program, costs);

@@ -140,7 +140,7 @@ TEST(Lower, ExchangesTheTiedGradientBetweenHeadAndEmbedding) {
   EXPECT_EQ(Print(program.steps[0][2]), "tied-reduce in 4#0@0 out 5#0@0");
 
   // The exchange is in the step's time.
-  Costs costs = UniformCosts(3, 1, {});
+  Costs costs = UniformCosts({.ranks = 3}, {});
   costs.bytes.tied = 10;
   costs.seconds_per_byte = 0.1;
   costs.tied_add = 0.5;
@@ -173,7 +173,7 @@ TEST(Lower, RefusesOptionsThatDoNotFit) {
   EXPECT_THAT(Lower(schedule, {.uniform_slots = -1}),
               StatusIs(invalid, HasSubstr("at least 0")));
   LoweringOptions options;
-  options.costs = UniformCosts(3, 1, {});
+  options.costs = UniformCosts({.ranks = 3}, {});
   EXPECT_THAT(Lower(schedule, options), StatusIs(invalid, HasSubstr("stages")));
 }
 

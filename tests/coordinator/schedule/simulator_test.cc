@@ -157,7 +157,7 @@ TEST(Simulate, TimesATwoRankStepByHand) {
   ASSERT_OK_AND_ASSIGN(const Schedule schedule,
                        Generate("1f1b", {.ranks = 2, .micro_batches = 2}));
   LoweringOptions options;
-  options.costs = UniformCosts(2, 1, {1, 1, 1, 0.5});
+  options.costs = UniformCosts({.ranks = 2}, {1, 1, 1, 0.5});
   ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, options));
   ASSERT_OK_AND_ASSIGN(const Simulation s, Simulate(program, options.costs));
   // 0F0 [0,1) -> 1.5 1F0 [1.5,2.5) 1B0 [2.5,4.5) -> 5 0B0 [5,7)
@@ -185,8 +185,9 @@ TEST(Simulate, CountsBytesOfActivationsSlotsAndBuffers) {
   Memory memory;
   memory.stages = {{100, 0}, {1000, 0}};
   memory.slot = {.activation = 10, .gradient = 3, .tied = 0};
-  ASSERT_OK_AND_ASSIGN(const Simulation s,
-                       Simulate(program, UniformCosts(2, 1, {}), memory));
+  ASSERT_OK_AND_ASSIGN(
+      const Simulation s,
+      Simulate(program, UniformCosts({.ranks = 2}, {}), memory));
   EXPECT_EQ(s.ranks[0].peak_bytes, 300 + 10 + 3);  // Sends one, takes one.
   EXPECT_EQ(s.ranks[1].peak_bytes, 3000 + 3);      // Lands in the stash.
 }
@@ -196,15 +197,15 @@ TEST(Simulate, RefusesCostsThatDoNotFit) {
                        Generate("gpipe", {.ranks = 2, .micro_batches = 3}));
   ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, {}));
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_THAT(Simulate(program, UniformCosts(3, 1, {})),
+  EXPECT_THAT(Simulate(program, UniformCosts({.ranks = 3}, {})),
               StatusIs(invalid, HasSubstr("3 given, the schedule has 2")));
-  EXPECT_THAT(Simulate(program, UniformCosts(2, 1, {.forward = -1})),
+  EXPECT_THAT(Simulate(program, UniformCosts({.ranks = 2}, {.forward = -1})),
               StatusIs(invalid, HasSubstr("a time of stage 0 is -1")));
-  EXPECT_THAT(Simulate(program, UniformCosts(2, 1, {.transfer = -1})),
+  EXPECT_THAT(Simulate(program, UniformCosts({.ranks = 2}, {.transfer = -1})),
               StatusIs(invalid, HasSubstr("latency")));
   Memory memory;
   memory.limits = {1};
-  EXPECT_THAT(Simulate(program, UniformCosts(2, 1, {}), memory),
+  EXPECT_THAT(Simulate(program, UniformCosts({.ranks = 2}, {}), memory),
               StatusIs(invalid, HasSubstr("ranks with limits: 1 given")));
 }
 

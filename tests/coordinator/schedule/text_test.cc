@@ -36,7 +36,7 @@ TEST(ParseCsv, FindsTheVPlacement) {
   const Schedule v = GreedyV({.ranks = 3, .chunks = 2, .micro_batches = 4});
   ASSERT_OK_AND_ASSIGN(const Schedule read,
                        ParseCsv(PrintCsv(v), {.ranks = 3, .micro_batches = 4}));
-  EXPECT_EQ(read.placement, VPlacement(3, 2));
+  EXPECT_EQ(read.placement, VPlacement({.ranks = 3, .chunks = 2}));
   EXPECT_EQ(read.orders, v.orders);
 }
 

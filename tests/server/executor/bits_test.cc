@@ -99,15 +99,18 @@ TEST_P(ChunksTest, SplitBackwardsAndLocalHandOversGiveTheOraclesBits) {
   const auto& [v_shaped, tied] = GetParam();
   server::model::ModelConfig model = TinyModel();
   model.tied = tied;
-  const auto placement = v_shaped ? coordinator::schedule::VPlacement(2, 2)
-                                  : coordinator::schedule::LoopPlacement(2, 2);
+  const auto placement =
+      v_shaped
+          ? coordinator::schedule::VPlacement({.ranks = 2, .chunks = 2})
+          : coordinator::schedule::LoopPlacement({.ranks = 2, .chunks = 2});
   for (int micro_batches : {1, 4}) {
     const Bits expected = Oracle(model, kGlobal / micro_batches);
     for (bool recompute : {false, true}) {
       SCOPED_TRACE(absl::StrCat("M ", micro_batches, " recompute ", recompute));
       ExpectOracle(SplitProgram(placement, micro_batches, tied), model,
                    recompute, expected);
-      ExpectOracle(SplitProgram(coordinator::schedule::LoopPlacement(1, 3),
+      ExpectOracle(SplitProgram(coordinator::schedule::LoopPlacement(
+                                    {.ranks = 1, .chunks = 3}),
                                 micro_batches, tied),
                    model, recompute, expected);
     }

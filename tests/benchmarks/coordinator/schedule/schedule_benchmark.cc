@@ -19,8 +19,7 @@ constexpr Shape kChunked{.ranks = 32, .chunks = 2, .micro_batches = 256};
 
 LoweringOptions Options(const Schedule& schedule) {
   LoweringOptions options;
-  options.costs =
-      UniformCosts(schedule.ranks(), schedule.chunks(), {.transfer = 0.1});
+  options.costs = UniformCosts(schedule.rank_shape(), {.transfer = 0.1});
   return options;
 }
 
