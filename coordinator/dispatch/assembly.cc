@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
+#include "common/time/duration_text.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/dispatch/spec_messages.h"
@@ -82,11 +83,11 @@ Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
 
 std::string DescribeContact(const StageEntry& stage,
                             common::time::MonotonicTime now) {
-  const absl::Duration ago =
-      absl::Trunc(now - stage.last_contact, absl::Milliseconds(100));
+  const absl::Duration ago = now - stage.last_contact;
   const std::string heard =
-      ago > absl::ZeroDuration()
-          ? absl::StrCat("last heard of ", absl::FormatDuration(ago), " ago")
+      ago >= absl::Milliseconds(100)
+          ? absl::StrCat("last heard of ", common::time::DurationText(ago),
+                         " ago")
           : "heard of just now";
   if (stage.lost()) {
     return absl::StrCat("LOST, ", heard, ": ", stage.cause.message());

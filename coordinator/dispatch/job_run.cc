@@ -8,6 +8,7 @@
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
+#include "common/time/duration_text.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/jobs/job_state.h"
@@ -131,8 +132,7 @@ void JobRun::TellSkew(absl::string_view stage, const RunContext& context) {
        .kind = "CLOCK_SKEW",
        .message = absl::StrCat(
            "the clock of ", stage, " on host ", entry->host(), " is ",
-           absl::FormatDuration(
-               absl::Trunc(absl::AbsDuration(skew), absl::Milliseconds(100))),
+           common::time::DurationText(absl::AbsDuration(skew)),
            skew > absl::ZeroDuration() ? " ahead of" : " behind",
            " the coordinator's; nothing is decided by it, but times in its log "
            "are off by that"),
@@ -287,7 +287,7 @@ void JobRun::Forgive(absl::Duration gap, const RunContext& context) {
        .kind = "COORDINATOR_PAUSED",
        .message = absl::StrCat(
            "the coordinator itself did not run for ",
-           absl::FormatDuration(absl::Trunc(gap, absl::Milliseconds(100))),
+           common::time::DurationText(gap),
            " (stopped, or its machine was, or without a core); no stage is "
            "blamed for that: each has a new lease of ",
            absl::FormatDuration(context.options.registry.lease),

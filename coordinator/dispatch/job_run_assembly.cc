@@ -9,6 +9,7 @@
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
 #include "common/status/status_macros.h"
+#include "common/time/duration_text.h"
 #include "coordinator/dispatch/deadlines.h"
 #include "coordinator/dispatch/job_run.h"
 #include "coordinator/dispatch/shared_memory.h"
@@ -207,7 +208,7 @@ void JobRun::KeepWaiting(const RunContext& context) {
   const absl::Duration waited = context.now.monotonic - since_;
   const std::string text = absl::StrCat(
       waited > absl::ZeroDuration()
-          ? absl::StrCat("waited ", absl::FormatDuration(waited), " for ")
+          ? absl::StrCat("waited ", common::time::DurationText(waited), " for ")
           : "waits for ",
       DescribeWanted(job_.spec, context.registry, context.links,
                      context.now.monotonic));

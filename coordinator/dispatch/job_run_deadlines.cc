@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/rpc/cause.h"
+#include "common/time/duration_text.h"
 #include "coordinator/dispatch/job_run.h"
 
 namespace penstock::coordinator::dispatch {
@@ -139,7 +140,7 @@ std::string JobRun::DescribeUnanswered(const RunContext& context) const {
 
 void JobRun::FailOverdue(const RunContext& context) {
   const std::string waited =
-      absl::FormatDuration(context.now.monotonic - since_);
+      common::time::DurationText(context.now.monotonic - since_);
   const std::string stages = DescribeUnanswered(context);
   Job::StateReason reason = Job::STATE_REASON_INPUT_NOT_VISIBLE;
   std::string text;
@@ -158,15 +159,17 @@ void JobRun::FailOverdue(const RunContext& context) {
       break;
     case Phase::kAssembling:
       reason = Job::STATE_REASON_TRANSPORT_TIMEOUT;
-      text = absl::StrCat("not ready after ", waited, ", the last ",
-                          absl::FormatDuration(context.now.monotonic - moved_),
-                          " without a stage that got ready: ", stages);
+      text = absl::StrCat(
+          "not ready after ", waited, ", the last ",
+          common::time::DurationText(context.now.monotonic - moved_),
+          " without a stage that got ready: ", stages);
       break;
     case Phase::kEnding:
       reason = Job::STATE_REASON_TRANSPORT_TIMEOUT;
       text = absl::StrCat(
           "the trained model was not written after ", waited, ", the last ",
-          absl::FormatDuration(context.now.monotonic - LastProgress(context)),
+          common::time::DurationText(context.now.monotonic -
+                                     LastProgress(context)),
           " without a tensor that was hashed or written, by ", stages);
       break;
     case Phase::kPublishing:

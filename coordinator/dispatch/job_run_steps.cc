@@ -10,6 +10,7 @@
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
 #include "common/status/status_macros.h"
+#include "common/time/duration_text.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/dispatch/deadlines.h"
@@ -388,9 +389,9 @@ void JobRun::CheckProgress(const RunContext& context) {
   if (over || (still >= notice && !stalled_)) {
     const StallReport report =
         ReportStall(Standings(context), 3 * context.options.registry.heartbeat);
-    const std::string message =
-        absl::StrCat("nothing moved for ", absl::FormatDuration(still), ": ",
-                     report.text, "; the barrier waits for ", MissingText());
+    const std::string message = absl::StrCat(
+        "nothing moved for ", common::time::DurationText(still), ": ",
+        report.text, "; the barrier waits for ", MissingText());
     const std::string culprit =
         report.culprit < 0 ? "" : crew_.names[report.culprit];
     if (over) {

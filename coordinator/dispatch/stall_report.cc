@@ -5,8 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ids/edge.h"
+#include "common/time/duration_text.h"
 
 namespace penstock::coordinator::dispatch {
+
+using common::time::DurationText;
+
 namespace {
 
 // What a heartbeat said is old news where commands take milliseconds; a wait of
@@ -15,26 +19,22 @@ constexpr absl::Duration kSettled = absl::Seconds(2);
 // A rank may have more of them; the first ones say where to look.
 constexpr size_t kEdgesNamed = 4;
 
-std::string Text(absl::Duration duration) {
-  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(100)));
-}
-
 std::string Text(const std::vector<RankStanding>& ranks, int rank,
                  absl::Duration silence) {
   const RankStanding& r = ranks[rank];
   if (r.lost || r.silent > silence) {
-    return absl::StrCat(r.name, " has been silent for ", Text(r.silent),
+    return absl::StrCat(r.name, " has been silent for ", DurationText(r.silent),
                         r.command.empty() ? "" : ", last heard of at ",
                         r.command);
   }
   if (r.waits_for >= 0) {
     return absl::StrCat(r.name, " waits for ", EdgeText(*r.awaited), " from ",
-                        ranks[r.waits_for].name, " for ", Text(r.since), " (",
-                        r.command, ")");
+                        ranks[r.waits_for].name, " for ", DurationText(r.since),
+                        " (", r.command, ")");
   }
   if (!r.command.empty()) {
     return absl::StrCat(r.name, " computes ", r.command, " for ",
-                        Text(r.since));
+                        DurationText(r.since));
   }
   return absl::StrCat(r.name, " has no command and does not report");
 }
@@ -102,8 +102,9 @@ StallReport ReportStall(const std::vector<RankStanding>& ranks,
 std::string ReportLoss(const std::vector<RankStanding>& ranks, int lost) {
   std::string text;
   if (!ranks[lost].command.empty()) {
-    text = absl::StrCat("; at its last heartbeat, ", Text(ranks[lost].told),
-                        " before, it was at ", ranks[lost].command);
+    text = absl::StrCat("; at its last heartbeat, ",
+                        DurationText(ranks[lost].told), " before, it was at ",
+                        ranks[lost].command);
   }
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
     const RankStanding& r = ranks[rank];

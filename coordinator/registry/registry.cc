@@ -12,6 +12,7 @@
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
 #include "common/status/status_macros.h"
+#include "common/time/duration_text.h"
 #include "common/time/proto_time.h"
 #include "coordinator/registry/stage_state.h"
 
@@ -282,7 +283,7 @@ std::vector<Loss> Registry::Expire(MonotonicTime now) {
         LostCause(stage,
                   absl::StrCat(
                       "was silent for ",
-                      absl::FormatDuration(now - stage.last_contact),
+                      common::time::DurationText(now - stage.last_contact),
                       ", its lease is ", absl::FormatDuration(options_.lease),
                       stage.connected() ? " (its connection is open: is the "
                                           "process stopped?)"

@@ -10,6 +10,7 @@
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
 #include "common/status/status_macros.h"
+#include "common/time/duration_text.h"
 #include "server/device/compute_thread.h"
 #include "server/executor/edge_kind.h"
 #include "server/executor/measured_memory.h"
@@ -316,12 +317,13 @@ absl::Duration Executor::CheckDeadline() {
   const std::string waits_for = WaitsFor(*head);
   const absl::Status failure = absl::DeadlineExceededError(absl::StrCat(
       Describe(*head), " has been at the head of the queue for ",
-      absl::FormatDuration(head->age), ", ",
+      common::time::DurationText(head->age), ", ",
       limit == assignment_.command_deadline
-          ? absl::StrCat("command_deadline is ", absl::FormatDuration(limit))
+          ? absl::StrCat("command_deadline is ",
+                         common::time::DurationText(limit))
           : absl::StrCat(kSlowestFactor, " times the slowest command before (",
-                         absl::FormatDuration(slowest), ") is ",
-                         absl::FormatDuration(limit)),
+                         common::time::DurationText(slowest), ") is ",
+                         common::time::DurationText(limit)),
       ": it ",
       waits_for.empty() ? std::string("computes")
                         : absl::StrCat("waits for ", waits_for)));

@@ -197,6 +197,15 @@ TEST(RegistryTest, ProgressStandsStillOnlyWhileCommandsAreQueued) {
   EXPECT_EQ(registry.Find("stage-0")->progress_since, At(3));
 }
 
+TEST(RegistryTest, SilenceIsToldWithoutDigitsThatNobodyNeeds) {
+  Registry registry({});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  const std::vector<Loss> lost = registry.Expire(At(10.000113));
+  ASSERT_THAT(lost, SizeIs(1));
+  EXPECT_THAT(lost[0].cause.message(),
+              HasSubstr("silent for 10s, its lease is 10s "));
+}
+
 TEST(RegistryTest, MemoryIsWhatTheNewestHeartbeatSays) {
   Registry registry({});
   ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
