@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/time/proto_time.h"
 
@@ -64,17 +65,40 @@ void SessionLoop::Run() {
         events_.pop_front();
       }
     }
+    Tell(event);
     const SessionState before = core_.state();
     for (SessionAction& action :
          core_.Handle(std::move(event), clock_.Monotonic())) {
       Do(std::move(action));
     }
     if (core_.state() != before && core_.state() == SessionState::kConnected) {
+      failures_.Forget();
       LOG(INFO) << "the session with the coordinator stands, term "
                 << core_.term();
     }
     Publish();
   }
+}
+
+void SessionLoop::Tell(const SessionEvent& event) {
+  const char* what = nullptr;
+  absl::Status status;
+  if (const auto* registered = std::get_if<RegisteredEvent>(&event)) {
+    if (registered->response.ok()) return;
+    what = "registration: ";
+    status = registered->response.status();
+  } else if (const auto* broken = std::get_if<StreamBrokenEvent>(&event)) {
+    what = "session with the coordinator: ";
+    status = broken->status;
+  } else {
+    return;
+  }
+  const auto line =
+      failures_.Next(absl::StrCat(what, status.raw_code()),
+                     absl::StrCat(what, status.ok() ? "the coordinator ended it"
+                                                    : status.ToString()),
+                     clock_.Monotonic());
+  if (line.has_value()) LOG(WARNING) << *line;
 }
 
 void SessionLoop::Publish() {
@@ -93,9 +117,6 @@ void SessionLoop::Do(SessionAction action) {
       loop.link_.Register(
           loop.options_.registration, loop.options_.register_timeout,
           [&loop = loop](absl::StatusOr<v1::RegisterStageResponse> response) {
-            if (!response.ok()) {
-              LOG(WARNING) << "registration: " << response.status();
-            }
             loop.Post(RegisteredEvent{std::move(response)});
           });
     }
@@ -117,16 +138,15 @@ void SessionLoop::Do(SessionAction action) {
                },
            .on_broken =
                [&loop = loop, current](absl::Status status) {
-                 if (!current()) return;
-                 LOG(WARNING) << "session with the coordinator: "
-                              << (status.ok() ? "the coordinator ended it"
-                                              : status.ToString());
-                 loop.Post(StreamBrokenEvent{std::move(status)});
+                 if (current()) loop.Post(StreamBrokenEvent{std::move(status)});
                }});
     }
     void operator()(const CloseStreamAction& close) {
       if (!close.status.ok()) {
-        LOG(ERROR) << close.status;
+        const auto line = loop.failures_.Next(
+            absl::StrCat("closed: ", close.status.raw_code()),
+            close.status.ToString(), loop.clock_.Monotonic());
+        if (line.has_value()) LOG(ERROR) << *line;
       } else {
         // We end: that the stream does too is no news.
         common::sync::MutexLock lock(&loop.mutex_);

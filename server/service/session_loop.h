@@ -14,6 +14,7 @@
 #include "penstock/v1/stage_monitor_service.pb.h"
 #include "server/service/coordinator_link.h"
 #include "server/service/job_runner.h"
+#include "server/service/repeated_lines.h"
 #include "server/service/session_core.h"
 
 namespace penstock::server::service {
@@ -58,6 +59,8 @@ class SessionLoop {
  private:
   void Post(SessionEvent event);
   void Run();
+  // Logs an event that is a failure.
+  void Tell(const SessionEvent& event);
   void Do(SessionAction action);
   void Publish();
 
@@ -71,6 +74,7 @@ class SessionLoop {
   // Confined to the loop's thread.
   SessionCore core_;
   bool ended_ = false;
+  RepeatedLines failures_;  // Of tries to have a session.
   // Streams are numbered: what an old one still says is ignored.
   int64_t stream_ = 0;
 

@@ -7,7 +7,11 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
@@ -26,6 +30,8 @@ using ::penstock::testing::FakeJobRunner;
 using ::penstock::testing::Recorded;
 using ::penstock::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 class SessionLoopTest : public ::testing::Test {
  protected:
@@ -220,6 +226,45 @@ TEST_F(SessionLoopTest, ARefusalThatNoRetryMendsEndsWithTwo) {
   EXPECT_EQ(end->exit_code, 2);
   EXPECT_THAT(end->status, StatusIs(absl::StatusCode::kInvalidArgument,
                                     HasSubstr("not allowed")));
+}
+
+// A stage that refuses a coordinator of an older term tries again every 2 s,
+// for as long as it takes.
+TEST_F(SessionLoopTest, ARefusalThatIsRepeatedIsLoggedOnceAndThenSummedUp) {
+  const auto stream = Connect();
+  ::testing::internal::CaptureStderr();
+  stream.listener.on_broken(absl::NotFoundError("register again"));
+  AwaitConnected(false);
+  const auto refused = [this] {
+    v1::StageStatus status;
+    loop_->Describe(status);
+    return status.stale_messages();
+  };
+  constexpr int kTries = 20;
+  for (int i = 1; i <= kTries; ++i) {
+    clock_.Advance(absl::Seconds(2));
+    loop_->Report(-1, v1::StageMessage());  // Wakes the loop; else nothing.
+    const auto registered = link_.registrations.Take();
+    ASSERT_TRUE(registered.has_value());
+    v1::RegisterStageResponse response;
+    response.set_term(0);
+    (*registered)(response);
+    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    while (refused() < i) {
+      ASSERT_LT(absl::Now(), deadline);
+      std::this_thread::yield();
+    }
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    if (absl::StrContains(line, "refuses one at term 0")) {
+      lines.emplace_back(line);
+    }
+  }
+  ASSERT_THAT(lines, SizeIs(2)) << log;
+  EXPECT_THAT(lines[0], Not(HasSubstr("more")));
+  EXPECT_THAT(lines[1], HasSubstr("(and 14 times more in the last 30s)"));
 }
 
 }  // namespace
