@@ -19,11 +19,12 @@ int Milliseconds(absl::Duration duration) {
 }  // namespace
 
 std::shared_ptr<grpc::Channel> CreateChannel(const Address& address,
-                                             ChannelUse use) {
+                                             ChannelUse use,
+                                             const Keepalive& keepalive) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(kClientKeepalive));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(keepalive.client));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                   Milliseconds(kKeepaliveTimeout));
+                   Milliseconds(keepalive.timeout));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -42,16 +43,16 @@ std::shared_ptr<grpc::Channel> CreateChannel(const Address& address,
       GrpcTarget(address), grpc::InsecureChannelCredentials(), arguments);
 }
 
-void ConfigureServer(grpc::ServerBuilder& builder) {
+void ConfigureServer(grpc::ServerBuilder& builder, const Keepalive& keepalive) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
-                             Milliseconds(kServerKeepalive));
+                             Milliseconds(keepalive.server));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                             Milliseconds(kKeepaliveTimeout));
+                             Milliseconds(keepalive.timeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-      Milliseconds(kServerMinPingInterval));
+      Milliseconds(keepalive.min_ping_interval));
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,

@@ -15,11 +15,17 @@ class ServerBuilder;
 
 namespace penstock::common::rpc {
 
-inline constexpr absl::Duration kClientKeepalive = absl::Seconds(10);
-inline constexpr absl::Duration kServerKeepalive = absl::Seconds(15);
-inline constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(5);
-// Must be below kClientKeepalive, or clients die with "too many pings".
-inline constexpr absl::Duration kServerMinPingInterval = absl::Seconds(5);
+// How an end of a connection finds that the other one has vanished without a
+// word: it pings, with calls or without, and ends the connection where no
+// answer comes.
+struct Keepalive {
+  absl::Duration client = absl::Seconds(10);  // Between pings.
+  absl::Duration server = absl::Seconds(15);
+  absl::Duration timeout = absl::Seconds(5);  // Of an answer, at both ends.
+  // What the server puts up with. Must be below `client`, or clients die with
+  // "too many pings".
+  absl::Duration min_ping_interval = absl::Seconds(5);
+};
 inline constexpr int kMaxMetadataBytes = 16384;
 // Of one connection; further calls wait silently in the client. So it is far
 // above what the servers' admission (admission.h) lets in.
@@ -30,11 +36,13 @@ enum class ChannelUse { kShared, kSession };
 
 // An insecure channel: Unix sockets and loopback.
 std::shared_ptr<grpc::Channel> CreateChannel(const Address& address,
-                                             ChannelUse use);
+                                             ChannelUse use,
+                                             const Keepalive& keepalive = {});
 
 // Sets limits, keepalive and so_reuseport=0 (two servers on one port would
 // otherwise both bind).
-void ConfigureServer(grpc::ServerBuilder& builder);
+void ConfigureServer(grpc::ServerBuilder& builder,
+                     const Keepalive& keepalive = {});
 
 }  // namespace penstock::common::rpc
 

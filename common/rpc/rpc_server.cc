@@ -16,7 +16,6 @@
 #include "common/log/log.h"
 #include "common/rpc/bind_check.h"
 #include "common/rpc/deadline.h"
-#include "common/rpc/grpc_settings.h"
 #include "common/rpc/grpc_target.h"
 #include "common/status/status_macros.h"
 
@@ -31,7 +30,7 @@ constexpr mode_t kSocketMode = 0660;
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const Address& address, const std::vector<grpc::Service*>& services,
-    ReactorRegistry& reactors) {
+    ReactorRegistry& reactors, const Keepalive& keepalive) {
   RETURN_IF_ERROR(CheckUnixSocketFree(address));
   // gRPC only says that it failed, and logs why in a form of its own. A socket
   // that nobody serves is in the way of this, not of gRPC.
@@ -41,7 +40,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   }
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
-  ConfigureServer(builder);
+  ConfigureServer(builder, keepalive);
   int port = 0;
   builder.AddListeningPort(GrpcTarget(address),
                            grpc::InsecureServerCredentials(), &port);

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/rpc/address.h"
+#include "common/rpc/grpc_settings.h"
 #include "common/rpc/reactor_registry.h"
 
 namespace grpc {
@@ -29,7 +30,7 @@ class RpcServer {
   // the address.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const Address& address, const std::vector<grpc::Service*>& services,
-      ReactorRegistry& reactors);
+      ReactorRegistry& reactors, const Keepalive& keepalive = {});
 
   // Closes the reactors, then the server; removes the Unix socket.
   ~RpcServer();
