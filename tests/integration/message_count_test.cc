@@ -5,16 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "client/coordinator_client.h"
 #include "common/ids/generated_ids.h"
 #include "common/ids/random.h"
 #include "common/log/log.h"
 #include "common/rpc/address.h"
 #include "common/sync/mutex.h"
 #include "common/time/real_clock.h"
-#include "coordinator/coordinator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "penstock/v1/coordination_service.pb.h"
@@ -23,7 +20,7 @@
 #include "server/service/session_loop.h"
 #include "server/service/stage_job_runner.h"
 #include "server/transport/tcp/listener.h"
-#include "tests/fakes/temp_dir.h"
+#include "tests/integration/rpc_cluster.h"
 #include "tests/matchers/status_matchers.h"
 
 namespace penstock {
@@ -164,52 +161,23 @@ class CountedStage {
 };
 
 // By M.
-class MessageCountTest : public ::testing::TestWithParam<int> {};
+class MessageCountTest : public testing::RpcCluster,
+                         public ::testing::WithParamInterface<int> {};
 
 TEST_P(MessageCountTest, TwoAStepEachWayWhateverMIs) {
-  constexpr int kGlobal = 8;
-  const tests::fakes::TempDir dir;
-  coordinator::Coordinator::Options options;
-  ASSERT_OK_AND_ASSIGN(options.listen,
-                       common::rpc::ParseAddress(absl::StrCat(
-                           "unix:", dir.Path("coordinator"), ".sock")));
-  options.state_directory = dir.Path("state");
-  options.embedded = true;
-  ASSERT_OK_AND_ASSIGN(const auto coordinator,
-                       coordinator::Coordinator::Start(options));
-  const auto client = client::CoordinatorClient::Connect(
-      {.address = coordinator->address(), .timeout = absl::Seconds(30)});
-  ASSERT_OK(client->AwaitServing(absl::Seconds(60)));
+  StartCoordinator();
   std::vector<std::unique_ptr<CountedStage>> stages;
   for (const char* name : {"stage-0", "stage-1"}) {
     stages.push_back(
-        std::make_unique<CountedStage>(name, coordinator->address()));
+        std::make_unique<CountedStage>(name, coordinator_->address()));
   }
 
-  dir.Write("text.txt", std::string(4000, 'a') + std::string(4000, 'b'));
-  v1::CreateJobRequest request;
-  request.set_file(absl::StrCat(
-      "name: tiny\n"
-      "model: {family: gpt2, layers: 2, width: 16, heads: 2, context: 16}\n"
-      "data: {train: text.txt, validation: 10%}\n"
-      "batch: {global: ",
-      kGlobal, ", micro_batch: ", kGlobal / GetParam(),
-      "}\n"
-      "device: reference\n"
-      "evaluate: {every: 3, batches: 1}\n"
-      "pipeline: {stages: 2}\nsteps: ",
-      kSteps, "\n"));
-  request.set_file_name("tiny.yaml");
-  request.set_base_directory(dir.path());
-  request.set_run_directory(dir.Path("run"));
-  ASSERT_OK_AND_ASSIGN(const v1::Job created, client->CreateJob(request));
-  int64_t revision = 0;
-  v1::Job job;
-  ASSERT_OK(
-      client->WatchJob(created.id(), revision, [&](const v1::JobEvent& event) {
-        if (event.has_job()) job = event.job();
-        return true;
-      }));
+  ASSERT_OK_AND_ASSIGN(const v1::Job created,
+                       client_->CreateJob(Request({.steps = kSteps,
+                                                   .micro_batches = GetParam(),
+                                                   .evaluate_every = 3})));
+  std::vector<v1::JobEvent> events;
+  const v1::Job job = Watch(created.id(), events);
   ASSERT_EQ(job.state(), v1::Job::STATE_SUCCEEDED) << job.DebugString();
 
   for (const auto& stage : stages) {
