@@ -284,14 +284,6 @@ void CheckArgs(const SumSquaresArgs& args) {
   CheckVector(args.sum, "sum", 1, DType::kF64);
 }
 
-void CheckArgs(const ConvertArgs& args) {
-  const DType x = args.x.type(), y = args.y.type();
-  CHECK(x == DType::kF32 || x == DType::kBf16 || x == DType::kF16) << Name(x);
-  CHECK(y == DType::kF32 || y == DType::kBf16) << Name(y);
-  CheckTensor(args.x, "x", x);
-  CheckVector(args.y, "y", args.x.elements(), y);
-}
-
 void CheckArgs(const FillArgs& args) { CheckTensor(args.y, "y"); }
 
 void CheckArgs(const CopyArgs& args) {

@@ -31,7 +31,6 @@ void CheckArgs(const CrossEntropyBackwardArgs& args);
 void CheckArgs(const AdamwArgs& args);
 void CheckArgs(const SgdArgs& args);
 void CheckArgs(const SumSquaresArgs& args);
-void CheckArgs(const ConvertArgs& args);
 void CheckArgs(const FillArgs& args);
 void CheckArgs(const CopyArgs& args);
 

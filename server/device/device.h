@@ -104,9 +104,7 @@ class Device {
   // What was allocated, by callers and by the device for its ops.
   virtual MemoryUsage memory() const = 0;
 
-  // `name` shows in traces and debuggers.
-  virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(
-      absl::string_view name) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream() = 0;
   virtual absl::StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
 
   // Stream-ordered copies. The host side must stay as it is (copy in) or

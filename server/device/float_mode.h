@@ -23,10 +23,6 @@ inline void SetFlushDenormals() {
   }
 }
 
-inline bool FlushesDenormals() {
-  return (_mm_getcsr() & kFlushDenormals) == kFlushDenormals;
-}
-
 }  // namespace penstock::server::device
 
 #endif  // PENSTOCK_SERVER_DEVICE_FLOAT_MODE_H_

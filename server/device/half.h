@@ -1,4 +1,4 @@
-// 16-bit floating-point formats as bits, and the bits of f32 values.
+// The bits of f32 values from those of the 16-bit formats.
 //
 // Integer arithmetic only, so that denormals survive whatever the thread's
 // float mode is. NaNs stay NaNs (quiet), infinities infinities.
@@ -11,14 +11,6 @@
 namespace penstock::server::device {
 
 inline uint32_t BitsFromBf16(uint16_t value) { return uint32_t{value} << 16; }
-
-// Round to nearest, ties to even.
-inline uint16_t Bf16FromBits(uint32_t bits) {
-  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) {
-    return static_cast<uint16_t>(bits >> 16 | 0x40u);
-  }
-  return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);
-}
 
 inline uint32_t BitsFromF16(uint16_t value) {
   const uint32_t sign = uint32_t{value & 0x8000u} << 16;

@@ -259,11 +259,6 @@ struct SumSquaresArgs {
   Tensor sum;  // f64 (1) (=): f64 sums over blocks of 4096 elements, in order.
 };
 
-struct ConvertArgs {
-  Tensor x;  // f32, bf16 or f16
-  Tensor y;  // (=) f32 or bf16, round to nearest even.
-};
-
 struct FillArgs {
   Tensor y;  // f32 (=)
   float value = 0;
@@ -332,7 +327,6 @@ class Ops {
   virtual void Adamw(Stream&, const AdamwArgs&) = 0;
   virtual void Sgd(Stream&, const SgdArgs&) = 0;
   virtual void SumSquares(Stream&, const SumSquaresArgs&) = 0;
-  virtual void Convert(Stream&, const ConvertArgs&) = 0;
   virtual void Fill(Stream&, const FillArgs&) = 0;
   virtual void Copy(Stream&, const CopyArgs&) = 0;
 };

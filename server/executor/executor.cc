@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
 }
 
 absl::Status Executor::Start() {
-  ASSIGN_OR_RETURN(compute_, deps_.device->CreateStream("compute"));
+  ASSIGN_OR_RETURN(compute_, deps_.device->CreateStream());
   // Also mends weights whose packing an aborted epoch left half done.
   RETURN_IF_ERROR(deps_.parameters->ReturnTo(*compute_, options_.step));
   ASSIGN_OR_RETURN(

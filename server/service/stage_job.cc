@@ -253,7 +253,7 @@ absl::Status StageJob::LoadWeights(const v1::Assignment& assignment,
   ASSIGN_OR_RETURN(parameters_, model::ParameterStore::Create(
                                     device, assignment_.parameters()));
   ASSIGN_OR_RETURN(const std::unique_ptr<device::Stream> stream,
-                   device.CreateStream("load"));
+                   device.CreateStream());
   const absl::Time deadline =
       resources_.clock->Now() + assignment_.connect_deadline;
   if (assignment.model_path().empty()) {

@@ -116,7 +116,7 @@ absl::Status LocalStage::Assemble(const v1::Assignment& assignment,
                                      deps_.sequences);
   ASSIGN_OR_RETURN(parameters_,
                    ParameterStore::Create(*deps_.device, decoded.parameters()));
-  ASSIGN_OR_RETURN(const auto stream, deps_.device->CreateStream("load"));
+  ASSIGN_OR_RETURN(const auto stream, deps_.device->CreateStream());
   const auto initial = [&](const server::model::ParameterSpec& spec,
                            absl::Span<float> values) {
     server::model::Initialise(decoded.seed, spec, values);

@@ -102,7 +102,7 @@ absl::StatusOr<v1::MemoryBytes> Assemble(
   using server::model::ParameterStore;
   ASSIGN_OR_RETURN(const auto parameters,
                    ParameterStore::Create(device, assignment.parameters()));
-  ASSIGN_OR_RETURN(const auto stream, device.CreateStream("load"));
+  ASSIGN_OR_RETURN(const auto stream, device.CreateStream());
   RETURN_IF_ERROR(parameters->Load(
       *stream,
       [](const auto&, absl::Span<float> values) {

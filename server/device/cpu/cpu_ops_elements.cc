@@ -124,11 +124,6 @@ void CpuOps::SumSquares(Stream& stream, const SumSquaresArgs& args) {
   *args.sum.f64() = std::accumulate(sums, sums + blocks, 0.0);
 }
 
-void CpuOps::Convert(Stream& stream, const ConvertArgs& args) {
-  if (!host::EnterInlineOp(stream, args)) return;
-  host::Convert(args);
-}
-
 void CpuOps::Fill(Stream& stream, const FillArgs& args) {
   if (!host::EnterInlineOp(stream, args)) return;
   host::Fill(args);

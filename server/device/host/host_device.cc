@@ -19,9 +19,8 @@ absl::StatusOr<std::unique_ptr<Buffer>> HostDevice::Allocate(int64_t bytes,
   return options_.memory.Allocate(bytes, use);
 }
 
-absl::StatusOr<std::unique_ptr<Stream>> HostDevice::CreateStream(
-    absl::string_view name) {
-  return std::make_unique<InlineStream>(std::string(name));
+absl::StatusOr<std::unique_ptr<Stream>> HostDevice::CreateStream() {
+  return std::make_unique<InlineStream>();
 }
 
 absl::StatusOr<std::unique_ptr<Event>> HostDevice::CreateEvent() {

@@ -28,8 +28,7 @@ class HostDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Buffer>> Allocate(int64_t bytes,
                                                    MemoryUse use) override;
   MemoryUsage memory() const override { return options_.memory.usage(); }
-  absl::StatusOr<std::unique_ptr<Stream>> CreateStream(
-      absl::string_view name) override;
+  absl::StatusOr<std::unique_ptr<Stream>> CreateStream() override;
   absl::StatusOr<std::unique_ptr<Event>> CreateEvent() override;
   void CopyToDevice(Stream& stream, std::byte* device, const std::byte* host,
                     int64_t bytes) override;

@@ -7,7 +7,6 @@
 #define PENSTOCK_SERVER_DEVICE_HOST_INLINE_STREAM_H_
 
 #include <functional>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -35,8 +34,6 @@ class InlineEvent final : public Event {
 // Thread-compatible.
 class InlineStream final : public Stream {
  public:
-  explicit InlineStream(std::string name) : name_(std::move(name)) {}
-
   // REQUIRES: `event` is an InlineEvent.
   void Record(Event& event) override;
   void Wait(const Event& event) override;
@@ -45,7 +42,6 @@ class InlineStream final : public Stream {
   absl::Status Synchronize(absl::Time /*deadline*/) override { return status_; }
 
  private:
-  const std::string name_;
   absl::Status status_;
 };
 

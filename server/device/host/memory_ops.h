@@ -1,5 +1,4 @@
-// Conversions, fills and copies, for every device of the host; formulas in
-// ops.h.
+// Fills and copies, for every device of the host; formulas in ops.h.
 #ifndef PENSTOCK_SERVER_DEVICE_HOST_MEMORY_OPS_H_
 #define PENSTOCK_SERVER_DEVICE_HOST_MEMORY_OPS_H_
 
@@ -7,7 +6,6 @@
 
 namespace penstock::server::device::host {
 
-void Convert(const ConvertArgs& args);
 void Fill(const FillArgs& args);
 void Copy(const CopyArgs& args);
 

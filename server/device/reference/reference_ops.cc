@@ -131,10 +131,6 @@ void ReferenceOps::SumSquares(Stream& stream, const SumSquaresArgs& args) {
   if (EnterInlineOp(stream, args)) reference::SumSquares(args);
 }
 
-void ReferenceOps::Convert(Stream& stream, const ConvertArgs& args) {
-  if (EnterInlineOp(stream, args)) host::Convert(args);
-}
-
 void ReferenceOps::Fill(Stream& stream, const FillArgs& args) {
   if (EnterInlineOp(stream, args)) host::Fill(args);
 }

@@ -48,7 +48,6 @@ class ReferenceOps final : public Ops {
   void Adamw(Stream& stream, const AdamwArgs& args) override;
   void Sgd(Stream& stream, const SgdArgs& args) override;
   void SumSquares(Stream& stream, const SumSquaresArgs& args) override;
-  void Convert(Stream& stream, const ConvertArgs& args) override;
   void Fill(Stream& stream, const FillArgs& args) override;
   void Copy(Stream& stream, const CopyArgs& args) override;
 };

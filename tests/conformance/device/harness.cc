@@ -7,7 +7,6 @@
 #include "absl/time/time.h"
 #include "common/log/log.h"
 #include "gtest/gtest.h"
-#include "server/device/half.h"
 
 namespace penstock::server::device {
 namespace {
@@ -32,11 +31,7 @@ double Decode(DType type, const std::byte* at) {
       return Element<int32_t>(at);
     case DType::kI64:
       return static_cast<double>(Element<int64_t>(at));
-    case DType::kBf16: {
-      uint16_t bits;
-      std::memcpy(&bits, at, sizeof(bits));
-      return std::bit_cast<float>(BitsFromBf16(bits));
-    }
+    case DType::kBf16:
     case DType::kF16:
       break;
   }
@@ -62,7 +57,7 @@ struct Harness::Block {
 };
 
 Harness::Harness(Device& device) : device_(device) {
-  auto stream = device.CreateStream("test");
+  auto stream = device.CreateStream();
   CHECK_OK(stream.status());
   stream_ = *std::move(stream);
 }
@@ -124,12 +119,6 @@ Tensor Harness::InI32(const Shape& shape, const std::vector<int32_t>& values) {
 Tensor Harness::InI64(const Shape& shape, const std::vector<int64_t>& values) {
   CHECK_EQ(shape.elements(), static_cast<int64_t>(values.size()));
   return Add(DType::kI64, shape, 0, values.data(), true);
-}
-
-Tensor Harness::InBits(DType type, const Shape& shape,
-                       const std::vector<uint16_t>& values) {
-  CHECK_EQ(shape.elements(), static_cast<int64_t>(values.size()));
-  return Add(type, shape, 0, values.data(), true);
 }
 
 Tensor Harness::InOut(const Shape& shape, const std::vector<float>& values,

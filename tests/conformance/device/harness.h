@@ -35,9 +35,6 @@ class Harness {
             int64_t row_stride = 0);
   Tensor InI32(const Shape& shape, const std::vector<int32_t>& values);
   Tensor InI64(const Shape& shape, const std::vector<int64_t>& values);
-  // 16-bit patterns, as bf16 or f16.
-  Tensor InBits(DType type, const Shape& shape,
-                const std::vector<uint16_t>& values);
   // May be changed by the op.
   Tensor InOut(const Shape& shape, const std::vector<float>& values,
                int64_t row_stride = 0);
@@ -49,7 +46,7 @@ class Harness {
   Weight PackedWeight(int64_t in, int64_t out, WeightLayout layout,
                       const std::vector<float>& in_out_values);
 
-  // Synchronises the stream and reads the tensor's elements. bf16 is decoded.
+  // Synchronises the stream and reads the tensor's elements.
   std::vector<double> Read(const Tensor& tensor);
 
  private:

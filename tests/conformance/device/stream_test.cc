@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 
 constexpr auto kForever = absl::InfiniteFuture;
 
-std::unique_ptr<Stream> NewStream(Device& device, absl::string_view name) {
-  auto stream = device.CreateStream(name);
+std::unique_ptr<Stream> NewStream(Device& device) {
+  auto stream = device.CreateStream();
   EXPECT_OK(stream.status());
   return *std::move(stream);
 }
@@ -74,7 +74,7 @@ TEST_P(DeviceTest, CopiesGoThereAndBack) {
   ASSERT_OK_AND_ASSIGN(const auto out,
                        device().Allocate(1000, MemoryUse::kPinnedHost));
   for (int i = 0; i < 1000; ++i) in->data()[i] = std::byte(i * 7);
-  const auto stream = NewStream(device(), "copies");
+  const auto stream = NewStream(device());
   device().CopyToDevice(*stream, on_device->data(), in->data(), 1000);
   device().CopyToDevice(*stream, on_device->data(), in->data() + 500, 0);
   device().CopyToHost(*stream, out->data(), on_device->data(), 1000);
@@ -110,7 +110,7 @@ TEST_P(DeviceTest, RecordedEventsFollowTheWork) {
 // A chain over two streams, long enough for a wrong order to show.
 TEST_P(DeviceTest, AWaitOrdersTwoStreams) {
   Harness h(device());
-  const auto other = NewStream(device(), "consumer");
+  const auto other = NewStream(device());
   const auto there = NewEvent(device()), back = NewEvent(device());
   const Shape shape({4096});
   const Tensor x = h.InOut(shape, std::vector<float>(4096, 1));
@@ -149,8 +149,8 @@ TEST_P(DeviceTest, AWaitOnAHostEventOrdersHostAndStream) {
 TEST_P(DeviceTest, AFailedEventFailsTheStreamAndWhoWaitsForIt) {
   Harness h(device());
   const Tensor y = h.InOut(Shape({1}), {1});
-  const auto first = NewStream(device(), "first");
-  const auto second = NewStream(device(), "second");
+  const auto first = NewStream(device());
+  const auto second = NewStream(device());
   HostEvent receive;
   receive.Reset();
   receive.Signal(absl::UnavailableError("peer 3 is gone"));
@@ -171,7 +171,7 @@ TEST_P(DeviceTest, AFailedEventFailsTheStreamAndWhoWaitsForIt) {
 }
 
 TEST_P(DeviceTest, AFailedStreamStaysFailedWithItsFirstFailure) {
-  const auto stream = NewStream(device(), "failing");
+  const auto stream = NewStream(device());
   HostEvent first, second, good;
   first.Reset();
   first.Signal(absl::AbortedError("the first"));
@@ -206,7 +206,7 @@ TEST_P(DeviceTest, CallsRunInOrderAfterTheWork) {
 }
 
 TEST_P(DeviceTest, CallsOnAFailedStreamGetItsStatus) {
-  const auto stream = NewStream(device(), "failing");
+  const auto stream = NewStream(device());
   HostEvent bad;
   bad.Reset();
   bad.Signal(absl::AbortedError("epoch 4 is over"));
@@ -220,7 +220,7 @@ TEST_P(DeviceTest, CallsOnAFailedStreamGetItsStatus) {
 }
 
 TEST_P(DeviceTest, CopiesOnAFailedStreamAreSkipped) {
-  const auto stream = NewStream(device(), "failing");
+  const auto stream = NewStream(device());
   ASSERT_OK_AND_ASSIGN(const auto a,
                        device().Allocate(1, MemoryUse::kPinnedHost));
   ASSERT_OK_AND_ASSIGN(const auto b,

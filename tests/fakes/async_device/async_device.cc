@@ -31,8 +31,7 @@ class AsyncDevice final : public Device {
     return wrapped_->Allocate(bytes, use);
   }
   MemoryUsage memory() const override { return wrapped_->memory(); }
-  absl::StatusOr<std::unique_ptr<Stream>> CreateStream(
-      absl::string_view /*name*/) override {
+  absl::StatusOr<std::unique_ptr<Stream>> CreateStream() override {
     return std::make_unique<AsyncStream>(options_,
                                          options_.seed * 1000 + streams_++);
   }
@@ -75,7 +74,7 @@ class AsyncDevice final : public Device {
 
 std::unique_ptr<Device> CreateAsyncDevice(const AsyncDeviceOptions& options,
                                           std::unique_ptr<Device> wrapped) {
-  auto inline_stream = wrapped->CreateStream("inline");
+  auto inline_stream = wrapped->CreateStream();
   CHECK_OK(inline_stream.status());
   return std::make_unique<AsyncDevice>(options, std::move(wrapped),
                                        *std::move(inline_stream));

@@ -30,7 +30,7 @@ class AsyncDeviceTest : public ::testing::Test {
     return CreateAsyncDevice({.schedule = schedule}, *std::move(reference));
   }
   std::unique_ptr<Stream> NewStream() {
-    auto stream = device_->CreateStream("test");
+    auto stream = device_->CreateStream();
     EXPECT_OK(stream.status());
     return *std::move(stream);
   }

@@ -122,10 +122,6 @@ class AsyncOps final : public device::Ops {
                   const device::SumSquaresArgs& args) override {
     Later(stream, args, &device::Ops::SumSquares);
   }
-  void Convert(device::Stream& stream,
-               const device::ConvertArgs& args) override {
-    Later(stream, args, &device::Ops::Convert);
-  }
   void Fill(device::Stream& stream, const device::FillArgs& args) override {
     Later(stream, args, &device::Ops::Fill);
   }

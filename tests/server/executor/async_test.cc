@@ -165,7 +165,7 @@ int ExitCode(const Mutation& mutation, const Outcome& expected) {
              },
          .transport =
              [&](int rank, auto transport) {
-               auto idle = devices[rank]->CreateStream("idle");
+               auto idle = devices[rank]->CreateStream();
                CHECK_OK(idle.status());
                return std::make_unique<LeakyTransport>(
                    mutation.site, std::move(transport), *std::move(idle));

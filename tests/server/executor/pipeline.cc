@@ -138,7 +138,7 @@ absl::Status Pipeline::Build() {
         return absl::OkStatus();
       };
     }
-    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream("load"));
+    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream());
     RETURN_IF_ERROR(
         rank.parameters->Load(*stream, source, 0, absl::InfiniteFuture()));
     rank.listener = std::make_unique<RankListener>(r, mailbox_);
@@ -319,7 +319,7 @@ absl::StatusOr<std::string> Pipeline::End() {
 absl::StatusOr<std::string> Pipeline::WeightsSha256() {
   std::map<std::string, std::string> digests;
   for (Rank& rank : ranks_) {
-    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream("read"));
+    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream());
     ASSIGN_OR_RETURN(const auto read,
                      rank.parameters->Digests(*stream, absl::InfiniteFuture()));
     for (const ParameterStore::TensorDigest& digest : read) {
@@ -332,7 +332,7 @@ absl::StatusOr<std::string> Pipeline::WeightsSha256() {
 
 absl::Status Pipeline::ReadWeights(const ParameterStore::Sink& sink) {
   for (Rank& rank : ranks_) {
-    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream("read"));
+    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream());
     RETURN_IF_ERROR(
         rank.parameters->ReadWeights(*stream, sink, absl::InfiniteFuture()));
   }
@@ -341,7 +341,7 @@ absl::Status Pipeline::ReadWeights(const ParameterStore::Sink& sink) {
 
 absl::Status Pipeline::ReadGradients(const ParameterStore::Sink& sink) {
   for (Rank& rank : ranks_) {
-    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream("read"));
+    ASSIGN_OR_RETURN(const auto stream, rank.device->CreateStream());
     RETURN_IF_ERROR(
         rank.parameters->ReadGradients(*stream, sink, absl::InfiniteFuture()));
   }

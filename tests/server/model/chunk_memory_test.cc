@@ -127,7 +127,7 @@ struct BadRange {
 TEST(ChunkTest, RefusesImpossibleRangesAndShapes) {
   auto device = device::reference::CreateReferenceDevice();
   ASSERT_OK(device.status());
-  ASSERT_OK_AND_ASSIGN(const auto stream, (*device)->CreateStream("test"));
+  ASSERT_OK_AND_ASSIGN(const auto stream, (*device)->CreateStream());
   const LayerRange whole{
       .embedding = true, .first_block = 0, .end_block = 4, .head = true};
   ASSERT_OK_AND_ASSIGN(

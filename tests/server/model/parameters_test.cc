@@ -47,7 +47,7 @@ class ParametersTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(device_, device::reference::CreateReferenceDevice());
-    ASSERT_OK_AND_ASSIGN(stream_, device_->CreateStream("test"));
+    ASSERT_OK_AND_ASSIGN(stream_, device_->CreateStream());
   }
 
   std::unique_ptr<ParameterStore> Create(

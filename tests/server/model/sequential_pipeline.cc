@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<SequentialPipeline>> SequentialPipeline::Create(
 }
 
 absl::Status SequentialPipeline::Build() {
-  ASSIGN_OR_RETURN(stream_, device_.CreateStream("test"));
+  ASSIGN_OR_RETURN(stream_, device_.CreateStream());
   std::vector<std::vector<LayerRange>> ranks;
   if (options_.rank_per_chunk) {
     for (const LayerRange& range : options_.ranges) ranks.push_back({range});

@@ -27,7 +27,7 @@ class Bench {
     auto device = cpu::CreateCpuDevice({.threads = 1, .max_isa = isa});
     CHECK_OK(device.status());
     device_ = *std::move(device);
-    auto stream = device_->CreateStream("bench");
+    auto stream = device_->CreateStream();
     CHECK_OK(stream.status());
     stream_ = *std::move(stream);
   }
