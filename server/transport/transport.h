@@ -19,7 +19,7 @@
 // one rank is not reported as the death of its neighbours by theirs.
 //
 // Thread-compatible: the engine thread sends and receives; Abort(), failure(),
-// status(), stats() and Unconnected() may be called from any thread.
+// status() and Unconnected() may be called from any thread.
 #ifndef PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 #define PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 
@@ -85,13 +85,6 @@ struct TransportOptions {
   std::vector<EdgeOptions> edges;
 };
 
-// Counters of one edge, for reports and tests: messages that are complete at
-// this end.
-struct EdgeStats {
-  int64_t messages = 0;
-  int64_t payload_bytes = 0;
-};
-
 // Why a transport has failed.
 struct Failure {
   absl::Status status;  // OK: it has not.
@@ -154,9 +147,6 @@ class Transport {
   // DeadlineExceeded when a peer does not receive or answer; status() when the
   // transport has failed. Later events fail with FailedPrecondition.
   virtual absl::Status Close(absl::Time deadline) = 0;
-
-  // Of this rank's end; of the target's where it has both. Any thread.
-  virtual EdgeStats stats(const Edge& edge) const = 0;
 };
 
 }  // namespace penstock::server::transport

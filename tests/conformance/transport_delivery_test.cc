@@ -232,21 +232,5 @@ TEST_P(DeliveryTest, AnEventCanBeUsedAgain) {
   }
 }
 
-TEST_P(DeliveryTest, StatsCountWhatIsCompleteAtEachEnd) {
-  const std::vector<Link> links = {{Activation(0), 0, 1}, {Gradient(1), 1, 0}};
-  Rank a(*world_, 0, links), b(*world_, 1, links);
-  for (int step = 0; step < 3; ++step) {
-    auto sent = a.Send(Activation(0), step, {1, 2});
-    auto received = b.Receive(Activation(0), step, 2);
-    ASSERT_OK(received->Await());
-    ASSERT_OK(sent->Await());
-  }
-  EXPECT_EQ(a->stats(Activation(0)).messages, 3);
-  EXPECT_EQ(a->stats(Activation(0)).payload_bytes, 24);
-  EXPECT_EQ(b->stats(Activation(0)).messages, 3);
-  EXPECT_EQ(b->stats(Activation(0)).payload_bytes, 24);
-  EXPECT_EQ(a->stats(Gradient(1)).messages, 0);
-}
-
 }  // namespace
 }  // namespace penstock::testing

@@ -57,10 +57,6 @@ class ForwardingTransport : public server::transport::Transport {
   absl::Status Close(absl::Time deadline) override {
     return wrapped_->Close(deadline);
   }
-  server::transport::EdgeStats stats(
-      const server::transport::Edge& edge) const override {
-    return wrapped_->stats(edge);
-  }
 
  protected:
   server::transport::Transport& wrapped() { return *wrapped_; }

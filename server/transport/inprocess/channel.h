@@ -35,7 +35,6 @@ struct End {
   std::string name;          // Stays when the member is gone.
   int capacity = 0;
   std::deque<std::shared_ptr<Operation>> operations;
-  EdgeStats stats;
 };
 
 struct Channel {

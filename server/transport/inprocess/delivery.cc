@@ -143,8 +143,6 @@ void Exchange::DeliverLocked(Channel& channel, Calls& calls) {
   ++channel.delivered;
   // A send is done when its receiver has the message: the receive comes first.
   for (End* end : {&channel.target, &channel.source}) {
-    ++end->stats.messages;
-    end->stats.payload_bytes += bytes;
     Finish(*end->operations.front(), absl::OkStatus());
     end->operations.pop_front();
   }

@@ -205,10 +205,4 @@ void Exchange::SayGoodbyeLocked(Member& member, Calls& calls) {
   }
 }
 
-EdgeStats Exchange::stats(const Channel& channel, const Member& member) const {
-  MutexLock lock(&mutex_);
-  return channel.target.member == &member ? channel.target.stats
-                                          : channel.source.stats;
-}
-
 }  // namespace penstock::server::transport::inprocess

@@ -61,7 +61,6 @@ class Exchange {
                     std::function<void(const Failure&)> callback);
   void Abort(Member& member, const absl::Status& cause);
   absl::Status Close(Member& member, absl::Time deadline);
-  EdgeStats stats(const Channel& channel, const Member& member) const;
 
  private:
   std::vector<Edge> UnconnectedLocked(const Member& member) const

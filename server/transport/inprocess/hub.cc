@@ -47,10 +47,6 @@ class InProcessTransport final : public Transport {
   absl::Status Close(absl::Time deadline) override {
     return exchange_->Close(*member_, deadline);
   }
-  EdgeStats stats(const Edge& edge) const override {
-    const Channel& channel = FindOrDie(edge);
-    return exchange_->stats(channel, *member_);
-  }
 
  private:
   void Begin(const Edge& edge, EdgeRole role, const Tag& tag,

@@ -155,7 +155,6 @@ absl::StatusOr<bool> Acceptor::Step(Stranger& stranger) {
 }
 
 void Acceptor::Note(const Stranger& stranger, const absl::Status& why) {
-  refused_.fetch_add(1, std::memory_order_relaxed);
   // A peer that is early: its rank's epoch is open before this one's.
   if (absl::IsNotFound(why)) return;
   ++suspicious_;

@@ -5,7 +5,6 @@
 #ifndef PENSTOCK_SERVER_TRANSPORT_TCP_ACCEPTOR_H_
 #define PENSTOCK_SERVER_TRANSPORT_TCP_ACCEPTOR_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -24,7 +23,7 @@
 
 namespace penstock::server::transport::tcp {
 
-// Confined to the loop thread, except refused().
+// Confined to the loop thread.
 class Acceptor {
  public:
   // An edge that waits for its source to dial.
@@ -44,9 +43,6 @@ class Acceptor {
   absl::Status Add(int64_t epoch, const Edge& edge, const Entry& entry);
   void Remove(int64_t epoch, const Edge& edge);
 
-  // Connections that were turned away so far. Any thread.
-  int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
-
  private:
   struct Stranger;
 
@@ -55,8 +51,8 @@ class Acceptor {
   // Reads on; true when the stranger has become an edge's connection.
   absl::StatusOr<bool> Step(Stranger& stranger);
   void Drop(Stranger* stranger);
-  // Counts a connection that is turned away; logs some of them, so that a flood
-  // does not fill the log.
+  // A connection is turned away: logs some of them, so that a flood does not
+  // fill the log.
   void Note(const Stranger& stranger, const absl::Status& why);
 
   const Fd listener_;
@@ -68,8 +64,7 @@ class Acceptor {
   std::unique_ptr<Timer> rest_;  // While there are no descriptors left.
   std::list<std::unique_ptr<Stranger>> strangers_;  // Oldest first.
   std::map<std::pair<int64_t, Edge>, Entry> entries_;
-  int64_t suspicious_ = 0;
-  std::atomic<int64_t> refused_{0};
+  int64_t suspicious_ = 0;  // Turned away, and no early peers.
 };
 
 }  // namespace penstock::server::transport::tcp

@@ -195,11 +195,6 @@ size_t Connection::pending() const {
   return protocol_->pending();
 }
 
-EdgeStats Connection::stats() const {
-  MutexLock lock(&mutex_);
-  return protocol_->stats();
-}
-
 void Connection::NoteProblem(const absl::Status& problem) {
   MutexLock lock(&mutex_);
   problem_ = problem;

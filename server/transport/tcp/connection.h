@@ -91,7 +91,6 @@ class Connection {
   bool connecting() const;  // Neither attached nor failed yet.
   bool closed() const;      // Goodbyes both ways.
   size_t pending() const;
-  EdgeStats stats() const;
   // Why it does not stand yet, for Connect's error.
   void NoteProblem(const absl::Status& problem);
   std::string Problem() const;

@@ -80,8 +80,6 @@ class ListenerOnLoop final : public Listener {
                                                    .liveness = liveness_});
   }
 
-  int64_t refused() const override { return acceptor_->refused(); }
-
  private:
   // Constant after construction.
   const std::string address_;

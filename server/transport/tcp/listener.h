@@ -7,7 +7,6 @@
 #ifndef PENSTOCK_SERVER_TRANSPORT_TCP_LISTENER_H_
 #define PENSTOCK_SERVER_TRANSPORT_TCP_LISTENER_H_
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -39,9 +38,6 @@ class Listener {
   // twice. AlreadyExists: an edge of this epoch is open on this listener.
   virtual absl::StatusOr<std::unique_ptr<Transport>> CreateTransport(
       const TransportOptions& options) = 0;
-
-  // Connections turned away so far: strangers, and peers of other epochs.
-  virtual int64_t refused() const = 0;
 };
 
 }  // namespace penstock::server::transport::tcp

@@ -31,8 +31,6 @@ void Protocol::FailAll(const absl::Status& status) {
 void Protocol::CompleteFront() {
   const std::shared_ptr<Operation> operation = std::move(operations_.front());
   operations_.pop_front();
-  ++stats_.messages;
-  stats_.payload_bytes += operation->tensor.bytes();
   Finish(*operation, absl::OkStatus());
 }
 

@@ -37,7 +37,6 @@ class Protocol {
   // Signals all operations with `status` and forgets them.
   void FailAll(const absl::Status& status);
   size_t pending() const { return operations_.size(); }
-  const EdgeStats& stats() const { return stats_; }
 
   // The next frame to write, if there is one now. Its payload stays valid until
   // OnWritten(), or FailAll().
@@ -83,7 +82,6 @@ class Protocol {
   bool goodbye_started_ = false;
   bool goodbye_written_ = false;
   bool peer_goodbye_ = false;
-  EdgeStats stats_;
 };
 
 // The sending end: messages go out against grants and are complete when the

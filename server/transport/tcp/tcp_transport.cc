@@ -143,11 +143,4 @@ absl::Status TcpTransport::Close(absl::Time deadline) {
   return epoch_->Close(deadline);
 }
 
-EdgeStats TcpTransport::stats(const Edge& edge) const {
-  const Connection* connection = epoch_->Find(edge, EdgeRole::kTarget);
-  if (connection == nullptr) connection = epoch_->Find(edge, EdgeRole::kSource);
-  CHECK(connection != nullptr) << ToString(edge) << " is no edge of this rank";
-  return connection->stats();
-}
-
 }  // namespace penstock::server::transport::tcp

@@ -57,7 +57,6 @@ class TcpTransport final : public Transport {
   void OnFailure(std::function<void(const Failure&)> callback) override;
   void Abort(const absl::Status& cause) override;
   absl::Status Close(absl::Time deadline) override;
-  EdgeStats stats(const Edge& edge) const override;
 
  private:
   TcpTransport(std::shared_ptr<Epoch> epoch, const Deps& deps);

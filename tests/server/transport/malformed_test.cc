@@ -213,7 +213,6 @@ TEST_F(MalformedTest, ASilentStrangerIsClosedAfterItsTime) {
   ASSERT_OK(listener.status());
   RawSocket stranger = RawSocket::Dial((*listener)->address());
   EXPECT_TRUE(stranger.WaitForClose());
-  EXPECT_EQ((*listener)->refused(), 1);
 }
 
 // An edge within this process that exchanges messages until it is told to stop.
@@ -240,7 +239,7 @@ class RunningEdge {
   int64_t Stop() {
     stop_.Notify();
     thread_.join();
-    return transport_->stats(Activation(0)).messages;
+    return messages_;
   }
 
  private:
@@ -258,10 +257,12 @@ class RunningEdge {
       ASSERT_OK(slot.Await());
       ASSERT_OK(sent.Await());
       ASSERT_EQ(slot.values, sent.values);
+      ++messages_;
     }
   }
 
   std::unique_ptr<Transport> transport_;
+  int64_t messages_ = 0;  // The thread's, until it is joined.
   common::sync::Notification stop_;
   std::thread thread_;
 };
