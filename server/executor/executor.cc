@@ -352,7 +352,6 @@ ExecutorStatus Executor::status() const {
   MutexLock lock(&mutex_);
   status.applied_step = applied_step_;
   status.queued = work_.size();
-  status.at_barrier = at_barrier_;
   status.stopped = stopped_;
   status.peak_activation_bytes = peak_activation_bytes_;
   return status;

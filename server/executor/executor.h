@@ -57,7 +57,6 @@ struct ExecutorStatus {
   // Grows with every command started, and at END with every tensor.
   int64_t progress = 0;
   int queued = 0;  // Commands not started: steps queued, and END.
-  bool at_barrier = false;
   std::optional<HeadCommand> head;
   std::string waiting_for;          // "activation 0->1 from stage-0", or empty.
   std::optional<v1::Edge> awaited;  // The edge of `waiting_for`.
