@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-
-#include "absl/strings/match.h"
 
 namespace penstock::coordinator::planner {
 namespace {
@@ -20,68 +17,70 @@ int64_t RoundUp(int64_t value, int64_t unit) {
 }
 int64_t Lines(int64_t floats) { return RoundUp(floats, kLine); }
 
-// What the sizes of a level's kernels follow from (server/device/cpu).
-struct Level {
-  int64_t lanes = 0;     // Floats of a vector.
-  int64_t panel = 0;     // Columns of a packed panel.
-  int64_t packed_a = 0;  // Floats of a packed block of rows.
-
-  // A packed factor with n items, each k deep.
-  int64_t Packed(int64_t k, int64_t n) const {
-    return Lines(k * RoundUp(n, panel));
-  }
+// The devices that keep more than tensors. Whole ids: another version or
+// another table (the digest) may keep something else, and there is no guessing.
+struct Row {
+  absl::string_view numerics_id;
+  KernelSizes sizes;
+};
+constexpr Row kRows[] = {
+    {"cpu-sse4-2-e26bd998", {.lanes = 4, .panel = 8, .kc = 256, .mc = 144}},
+    {"cpu-avx2-2-e26bd998", {.lanes = 8, .panel = 16, .kc = 256, .mc = 258}},
+    {"cpu-avx512-2-e26bd998", {.lanes = 16, .panel = 32, .kc = 256, .mc = 264}},
 };
 
-std::optional<Level> LevelOf(absl::string_view numerics_id) {
-  if (absl::StartsWith(numerics_id, "cpu-sse4-")) {
-    return Level{.lanes = 4, .panel = 8, .packed_a = 144 * 256};
-  }
-  if (absl::StartsWith(numerics_id, "cpu-avx2-")) {
-    return Level{.lanes = 8, .panel = 16, .packed_a = 258 * 256};
-  }
-  if (absl::StartsWith(numerics_id, "cpu-avx512-")) {
-    return Level{.lanes = 16, .panel = 32, .packed_a = 264 * 256};
-  }
-  return std::nullopt;
+// A packed factor with n items, each k deep.
+int64_t Packed(const KernelSizes& sizes, int64_t k, int64_t n) {
+  return Lines(k * RoundUp(n, sizes.panel));
 }
 
+int64_t PackedRows(const KernelSizes& sizes) { return sizes.mc * sizes.kc; }
+
 // One head forward or one key/value head backward, whichever is more.
-int64_t AttentionFloats(const Level& level, const ModelShape& model,
+int64_t AttentionFloats(const KernelSizes& sizes, const ModelShape& model,
                         int64_t seq) {
-  const int64_t heads = level.Packed(model.head_dim, seq);
-  const int64_t keys = level.Packed(seq, model.head_dim);
-  const int64_t block = level.Packed(kQueryRows, model.head_dim);
-  const int64_t scores = kQueryRows * (RoundUp(seq, level.panel) + kLine);
-  const int64_t words = Lines(seq + 8 + 4 * level.lanes);
-  const int64_t forward = Lines(level.packed_a) + heads + keys + scores + words;
+  const int64_t heads = Packed(sizes, model.head_dim, seq);
+  const int64_t keys = Packed(sizes, seq, model.head_dim);
+  const int64_t block = Packed(sizes, kQueryRows, model.head_dim);
+  const int64_t scores = kQueryRows * (RoundUp(seq, sizes.panel) + kLine);
+  const int64_t words = Lines(seq + 8 + 4 * sizes.lanes);
+  const int64_t forward =
+      Lines(PackedRows(sizes)) + heads + keys + scores + words;
   return forward + heads + scores + 2 * block;  // Backward.
 }
 
 }  // namespace
 
+std::optional<KernelSizes> KernelSizesOf(absl::string_view numerics_id) {
+  for (const Row& row : kRows) {
+    if (row.numerics_id == numerics_id) return row.sizes;
+  }
+  return std::nullopt;
+}
+
 PackedBytes PackedBytesOf(absl::string_view numerics_id) {
-  const std::optional<Level> level = LevelOf(numerics_id);
-  if (!level.has_value()) return nullptr;
-  return [level = *level](int64_t in, int64_t out) {
-    return (level.Packed(in, out) + level.Packed(out, in)) * kFloat;
+  const std::optional<KernelSizes> sizes = KernelSizesOf(numerics_id);
+  if (!sizes.has_value()) return nullptr;
+  return [sizes = *sizes](int64_t in, int64_t out) {
+    return (Packed(sizes, in, out) + Packed(sizes, out, in)) * kFloat;
   };
 }
 
 ScratchBytes ScratchBytesOf(absl::string_view numerics_id) {
-  const std::optional<Level> level = LevelOf(numerics_id);
-  if (!level.has_value()) return nullptr;
-  return [level = *level](const ModelShape& model, const BatchShape& batch,
+  const std::optional<KernelSizes> sizes = KernelSizesOf(numerics_id);
+  if (!sizes.has_value()) return nullptr;
+  return [sizes = *sizes](const ModelShape& model, const BatchShape& batch,
                           const RankOps& ops) {
-    int64_t shared = 0, each = level.packed_a;
+    int64_t shared = 0, each = PackedRows(sizes);
     for (const ParameterGroup& product : ops.products) {
-      shared = std::max(shared, level.Packed(batch.rows(), product.columns));
+      shared = std::max(shared, Packed(sizes, batch.rows(), product.columns));
     }
     if (ops.head) shared = std::max(shared, kDoubleFloats * batch.rows());
     const int64_t sums = RoundUp(ops.largest_parameter, kSumBlock) / kSumBlock;
     shared = std::max(shared, kDoubleFloats * sums);
     if (ops.blocks) {
       each =
-          std::max(each, AttentionFloats(level, model, batch.sequence_length));
+          std::max(each, AttentionFloats(sizes, model, batch.sequence_length));
     }
     return (Lines(shared) + ops.threads * Lines(each)) * kFloat;
   };
