@@ -254,9 +254,11 @@ struct SgdArgs {
   float momentum = 0, weight_decay = 0;
 };
 
+// f64 sums over blocks of so many elements, added in order.
+inline constexpr int64_t kSumSquaresBlock = 4096;
 struct SumSquaresArgs {
   Tensor x;    // f32, any shape.
-  Tensor sum;  // f64 (1) (=): f64 sums over blocks of 4096 elements, in order.
+  Tensor sum;  // f64 (1) (=)
 };
 
 struct FillArgs {

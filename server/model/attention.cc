@@ -24,10 +24,6 @@ device::AttentionShape ShapeOf(const ModelConfig& config,
               1 / std::sqrt(static_cast<double>(config.head_dim)))};
 }
 
-bool HasBias(const ModelConfig& config) {
-  return config.family == Family::kGpt2;
-}
-
 }  // namespace
 
 Attention::Attention(const ModelConfig& config, int64_t block,
@@ -38,9 +34,9 @@ Attention::Attention(const ModelConfig& config, int64_t block,
           BlockDropoutSite(block, DropoutSite::kAttentionProbabilities)),
       tables_(tables),
       norm_(config, shape, stash_),
-      in_(norm_.groups(), HasBias(config) ? norm_.groups() + 1 : kNoBias),
-      out_(in_.end(), HasBias(config) ? in_.end() + 1 : kNoBias),
-      residual_({.rate = HasBias(config) ? config.dropout : 0,
+      in_(norm_.groups(), config.has_bias() ? norm_.groups() + 1 : kNoBias),
+      out_(in_.end(), config.has_bias() ? in_.end() + 1 : kNoBias),
+      residual_({.rate = config.residual_dropout(),
                  .site = BlockDropoutSite(block, DropoutSite::kAttentionOutput),
                  .shape = shape,
                  .width = config.width},

@@ -9,7 +9,7 @@ using device::Tensor;
 
 Embedding::Embedding(const ModelConfig& config, const BatchShape& shape)
     : positions_(config.family == Family::kGpt2),
-      dropout_(config.family == Family::kGpt2 ? config.dropout : 0),
+      dropout_(config.residual_dropout()),
       samples_({shape.batch, shape.seq, config.width}) {
   if (dropout_ == 0) return;
   gradient_ = kept_.Add("sum gradient", kResidualType,

@@ -6,21 +6,13 @@ using device::DType;
 using device::Shape;
 using device::Tensor;
 
-namespace {
-
-bool HasBias(const ModelConfig& config) {
-  return config.family == Family::kGpt2;
-}
-
-}  // namespace
-
 Mlp::Mlp(const ModelConfig& config, int64_t block, const BatchShape& shape)
     : family_(config.family),
       ffn_width_(config.ffn_width),
       norm_(config, shape, stash_),
-      up_(norm_.groups(), HasBias(config) ? norm_.groups() + 1 : kNoBias),
-      down_(up_.end(), HasBias(config) ? up_.end() + 1 : kNoBias),
-      residual_({.rate = HasBias(config) ? config.dropout : 0,
+      up_(norm_.groups(), config.has_bias() ? norm_.groups() + 1 : kNoBias),
+      down_(up_.end(), config.has_bias() ? up_.end() + 1 : kNoBias),
+      residual_({.rate = config.residual_dropout(),
                  .site = BlockDropoutSite(block, DropoutSite::kMlpOutput),
                  .shape = shape,
                  .width = config.width},

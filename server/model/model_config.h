@@ -49,6 +49,14 @@ struct ModelConfig {
   RopeScaling rope_scaling;
   double init_std = 0.02;
 
+  // Of the projections of blocks.
+  bool has_bias() const { return family == Family::kGpt2; }
+  // The rate where `dropout` acts on what is added to the residual, and on the
+  // embedding's sum: llama has it for attention's probabilities alone.
+  double residual_dropout() const {
+    return family == Family::kGpt2 ? dropout : 0;
+  }
+
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 

@@ -15,7 +15,6 @@ constexpr int64_t RoundUp(int64_t value, int64_t unit) {
 // Large against the cost of handing a block to a thread.
 inline constexpr int64_t kElementsAtOnce = 16384;
 inline constexpr int64_t kColumnsAtOnce = 64;
-inline constexpr int64_t kSumBlock = 4096;  // docs/numerics.md
 
 // Rows with about kElementsAtOnce elements.
 inline int64_t RowsAtOnce(int64_t width) {

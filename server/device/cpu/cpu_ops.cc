@@ -39,7 +39,8 @@ CpuOps::ScratchFloats CpuOps::ScratchOf(const OpSizes& sizes) const {
                  PackedFloats(product.rows, in_out ? product.out : product.in));
   }
   // Doubles: of rows, of blocks.
-  const int64_t blocks = (sizes.summed_elements + kSumBlock - 1) / kSumBlock;
+  const int64_t blocks =
+      (sizes.summed_elements + kSumSquaresBlock - 1) / kSumSquaresBlock;
   floats.shared = std::max({floats.shared, 2 * sizes.logit_rows, 2 * blocks});
   return floats;
 }

@@ -112,13 +112,13 @@ void CpuOps::SumSquares(Stream& stream, const SumSquaresArgs& args) {
   if (!host::EnterInlineOp(stream, args)) return;
   common::sync::MutexLock lock(&mutex_);
   const int64_t size = args.x.elements();
-  const int64_t blocks = (size + kSumBlock - 1) / kSumBlock;
+  const int64_t blocks = (size + kSumSquaresBlock - 1) / kSumSquaresBlock;
   double* sums = shared_scratch_.Doubles(blocks);
   Share(blocks, 8, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) {
-      const int64_t begin = block * kSumBlock;
-      sums[block] = kernels_.sum_squares(args.x.f32() + begin,
-                                         std::min(kSumBlock, size - begin));
+      const int64_t begin = block * kSumSquaresBlock;
+      sums[block] = kernels_.sum_squares(
+          args.x.f32() + begin, std::min(kSumSquaresBlock, size - begin));
     }
   });
   *args.sum.f64() = std::accumulate(sums, sums + blocks, 0.0);

@@ -42,12 +42,11 @@ void Sgd(const SgdArgs& args) {
 }
 
 void SumSquares(const SumSquaresArgs& args) {
-  constexpr int64_t kBlock = 4096;
   const float* x = args.x.f32();
   const int64_t size = args.x.elements();
   double total = 0;
-  for (int64_t begin = 0; begin < size; begin += kBlock) {
-    const int64_t end = std::min(begin + kBlock, size);
+  for (int64_t begin = 0; begin < size; begin += kSumSquaresBlock) {
+    const int64_t end = std::min(begin + kSumSquaresBlock, size);
     double sum = 0;
     for (int64_t i = begin; i < end; ++i) sum += double{x[i]} * x[i];
     total += sum;
