@@ -16,6 +16,7 @@
 #include "client/commands/shape_flags.h"
 #include "client/report/heatmap.h"
 #include "client/text_table.h"
+#include "common/ids/op_letter.h"
 
 namespace penstock::client::commands {
 namespace {
@@ -75,19 +76,6 @@ std::string Table(const v1::SimulateScheduleResponse& response) {
       edges.size() > 1 ? FormatTable(edges) : "");
 }
 
-char Letter(v1::Op op) {
-  switch (op) {
-    case v1::OP_FORWARD:
-      return 'F';
-    case v1::OP_BACKWARD:
-      return 'B';
-    case v1::OP_BACKWARD_INPUT:
-      return 'I';
-    default:
-      return 'W';
-  }
-}
-
 std::string Svg(const SimulateFlags& flags,
                 const v1::SimulateScheduleResponse& response) {
   std::vector<report::HeatmapBox> boxes;
@@ -95,7 +83,7 @@ std::string Svg(const SimulateFlags& flags,
     for (const v1::SimulatedCommand& command :
          response.ranks(rank).commands()) {
       boxes.push_back({.rank = rank,
-                       .op = Letter(command.op()),
+                       .op = common::ids::OpLetter(command.op())[0],
                        .stage = command.stage(),
                        .micro_batch = command.micro_batch(),
                        .start = command.start(),

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/digest/sha256.h"
+#include "common/ids/op_letter.h"
 #include "coordinator/jobs/job_state.h"
 #include "coordinator/schedule/named_schedules.h"
 #include "coordinator/schedule/simulator.h"
@@ -225,10 +226,7 @@ std::string ChromeTrace(const Crew& crew, const std::vector<TracedStep>& steps,
     for (size_t rank = 0; rank < step.reports.size(); ++rank) {
       const double start = absl::ToDoubleMicroseconds(starts[rank] - origin);
       for (const v1::OpTiming& timing : step.reports[rank].report.timings()) {
-        const char* letter = timing.op() == v1::OP_FORWARD          ? "F"
-                             : timing.op() == v1::OP_BACKWARD       ? "B"
-                             : timing.op() == v1::OP_BACKWARD_INPUT ? "I"
-                                                                    : "W";
+        const std::string letter(common::ids::OpLetter(timing.op()));
         const double begin = static_cast<double>(timing.start_ns()) * 1e-3;
         const double end = static_cast<double>(timing.end_ns()) * 1e-3;
         events.push_back({{"name", absl::StrCat(timing.stage(), letter,

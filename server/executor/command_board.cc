@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/ids/op_letter.h"
 #include "common/log/log.h"
 
 namespace penstock::server::executor {
@@ -21,7 +22,7 @@ int64_t Nanoseconds(common::time::MonotonicTime time) {
 std::string Describe(const HeadCommand& head) {
   std::string text = head.name;
   if (head.op != v1::OP_UNSPECIFIED) {
-    text = absl::StrCat(OpLetter(head.op), " stage ", head.stage,
+    text = absl::StrCat(common::ids::OpLetter(head.op), " stage ", head.stage,
                         " micro-batch ", head.micro_batch);
   }
   return absl::StrCat(text, " of step ", head.step);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/ids/op_letter.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
 #include "server/executor/edge_kind.h"
@@ -358,16 +359,8 @@ absl::StatusOr<StageAssignment> DecodeAssignment(
   return to;
 }
 
-std::string OpLetter(v1::Op op) {
-  return op == v1::OP_FORWARD           ? "F"
-         : op == v1::OP_BACKWARD        ? "B"
-         : op == v1::OP_BACKWARD_INPUT  ? "I"
-         : op == v1::OP_BACKWARD_WEIGHT ? "W"
-                                        : "?";
-}
-
 std::string CommandName(v1::Op op, int stage, int micro_batch) {
-  return absl::StrCat(stage, OpLetter(op), micro_batch);
+  return absl::StrCat(stage, common::ids::OpLetter(op), micro_batch);
 }
 
 }  // namespace penstock::server::executor

@@ -97,9 +97,6 @@ absl::StatusOr<model::ModelConfig> DecodeModel(const v1::ModelConfig& from);
 absl::StatusOr<StageAssignment> DecodeAssignment(
     const v1::Assignment& assignment);
 
-// "F", "B", "I" or "W".
-std::string OpLetter(v1::Op op);
-
 // "2F3": operation and micro-batch of a virtual stage, as in schedules.
 std::string CommandName(v1::Op op, int stage, int micro_batch);
 
