@@ -18,7 +18,7 @@ absl::string_view Name(EdgeKind kind) {
   return "edge";
 }
 
-std::string EdgeName(const EdgeEnds& edge) {
+std::string ToString(const EdgeEnds& edge) {
   return absl::StrCat(Name(edge.kind), " ", edge.source_stage, "->",
                       edge.target_stage);
 }

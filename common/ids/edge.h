@@ -3,6 +3,7 @@
 #ifndef PENSTOCK_COMMON_IDS_EDGE_H_
 #define PENSTOCK_COMMON_IDS_EDGE_H_
 
+#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -22,13 +23,16 @@ enum class EdgeKind : uint8_t {
 // "tied gradient"; "edge" for a number that is none of them.
 absl::string_view Name(EdgeKind kind);
 
+// A directed edge between two virtual stages. A plain value.
 struct EdgeEnds {
-  EdgeKind kind = EdgeKind::kActivation;
-  int source_stage = 0;  // Virtual stages.
+  int source_stage = 0;
   int target_stage = 0;
+  EdgeKind kind = EdgeKind::kActivation;
+
+  friend auto operator<=>(const EdgeEnds&, const EdgeEnds&) = default;
 };
 // "tied gradient 2->0".
-std::string EdgeName(const EdgeEnds& edge);
+std::string ToString(const EdgeEnds& edge);
 
 }  // namespace penstock::common::ids
 

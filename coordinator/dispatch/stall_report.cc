@@ -51,9 +51,9 @@ std::string EdgeText(const v1::Edge& edge) {
   static_assert(static_cast<int>(EdgeKind::kTiedGradient) ==
                 v1::EDGE_KIND_TIED_GRADIENT);
   static_assert(static_cast<int>(EdgeKind::kTiedSum) == v1::EDGE_KIND_TIED_SUM);
-  return common::ids::EdgeName({.kind = static_cast<EdgeKind>(edge.kind()),
-                                .source_stage = edge.source_stage(),
-                                .target_stage = edge.target_stage()});
+  return common::ids::ToString({.source_stage = edge.source_stage(),
+                                .target_stage = edge.target_stage(),
+                                .kind = static_cast<EdgeKind>(edge.kind())});
 }
 
 std::string ReportUnconnected(const std::vector<OpenEdge>& edges) {

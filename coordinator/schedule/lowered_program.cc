@@ -14,9 +14,9 @@ int CommandsBefore(const LoweredProgram& program, int rank, int position) {
 }
 
 std::string ToString(const Edge& edge) {
-  return common::ids::EdgeName({.kind = edge.kind,
-                                .source_stage = edge.source_stage,
-                                .target_stage = edge.target_stage});
+  return common::ids::ToString({.source_stage = edge.source_stage,
+                                .target_stage = edge.target_stage,
+                                .kind = edge.kind});
 }
 
 std::string ToString(const LoweredStep& step) {

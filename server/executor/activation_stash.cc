@@ -51,14 +51,12 @@ ActivationStash::Layout ActivationStash::MakeLayout(
                                            chunk.local_gradient_slots));
   }
   for (const AssignedEdge& edge : assignment.edges) {
-    const bool tied = edge.edge.kind == EdgeKind::kTiedGradient ||
-                      edge.edge.kind == EdgeKind::kTiedSum;
+    const EdgeKind kind = edge.end.edge.kind;
+    const bool tied =
+        kind == EdgeKind::kTiedGradient || kind == EdgeKind::kTiedSum;
     int count = 0;
-    if (!tied && edge.role == EdgeRole::kSource) count = edge.send_buffers;
-    if (edge.edge.kind == EdgeKind::kGradient &&
-        edge.role == EdgeRole::kTarget) {
-      count = edge.capacity;
-    }
+    if (!tied && edge.sends()) count = edge.send_buffers;
+    if (kind == EdgeKind::kGradient && !edge.sends()) count = edge.end.capacity;
     layout.edges.push_back(Layout::Add(bytes.transfer_slots, boundary, count));
   }
   return layout;

@@ -14,9 +14,8 @@ absl::StatusOr<std::unique_ptr<EdgePorts>> EdgePorts::Create(
   std::unique_ptr<EdgePorts> ports(new EdgePorts(transport, epoch));
   for (const AssignedEdge& edge : assignment.edges) {
     Port port;
-    port.edge = edge.edge;
-    port.window = edge.role == transport::EdgeRole::kSource ? edge.send_buffers
-                                                            : edge.capacity;
+    port.edge = edge.end.edge;
+    port.window = edge.sends() ? edge.send_buffers : edge.end.capacity;
     for (int i = 0; i < assignment.micro_batches + port.window; ++i) {
       ASSIGN_OR_RETURN(std::unique_ptr<device::Event> event,
                        transport.CreateEvent());

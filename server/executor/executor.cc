@@ -12,7 +12,7 @@
 #include "common/status/status_macros.h"
 #include "common/time/duration_text.h"
 #include "server/device/compute_thread.h"
-#include "server/executor/edge_kind.h"
+#include "server/executor/edge_proto.h"
 #include "server/executor/measured_memory.h"
 
 namespace penstock::server::executor {
@@ -24,14 +24,6 @@ namespace {
 // A command fails that is at the head for this many times as long as any before
 // it was, and for command_deadline.
 constexpr double kSlowestFactor = 3;
-
-v1::Edge EncodeEdge(const transport::Edge& edge) {
-  v1::Edge encoded;
-  encoded.set_source_stage(edge.source_stage);
-  encoded.set_target_stage(edge.target_stage);
-  encoded.set_kind(ToProto(edge.kind));
-  return encoded;
-}
 
 absl::Status OutOfTurn(absl::string_view what, int64_t step, int64_t next) {
   return absl::FailedPreconditionError(absl::StrCat(
@@ -292,16 +284,16 @@ void Executor::Fail(const absl::Status& failure, absl::string_view reason,
   message.set_epoch(options_.epoch);
   *message.mutable_cause() = common::rpc::ToCause(
       common::status::WithReason(failure, reason), options_.stage_name);
-  if (edge.has_value()) *message.mutable_edge() = EncodeEdge(*edge);
+  if (edge.has_value()) *message.mutable_edge() = ToProto(*edge);
   deps_.listener->OnFailure(message);
 }
 
 std::string Executor::WaitsFor(const HeadCommand& head) const {
   if (head.waits_for == kNone) return "";
   const AssignedEdge& edge = assignment_.edges[head.waits_for];
-  return edge.role == transport::EdgeRole::kTarget
-             ? absl::StrCat(ToString(edge.edge), " from ", edge.peer_name)
-             : absl::StrCat(edge.peer_name, " to take ", ToString(edge.edge));
+  const std::string name = ToString(edge.end.edge);
+  return edge.sends() ? absl::StrCat(edge.end.peer, " to take ", name)
+                      : absl::StrCat(name, " from ", edge.end.peer);
 }
 
 absl::Duration Executor::CheckDeadline() {
@@ -332,7 +324,7 @@ absl::Duration Executor::CheckDeadline() {
                          : common::status::kReasonTransportTimeout,
        head->waits_for == kNone
            ? std::nullopt
-           : std::optional(assignment_.edges[head->waits_for].edge));
+           : std::optional(assignment_.edges[head->waits_for].end.edge));
   transport_->Abort(failure);
   return limit;
 }
@@ -344,7 +336,7 @@ ExecutorStatus Executor::status() const {
     status.waiting_for = WaitsFor(*status.head);
     if (status.head->waits_for != kNone) {
       status.awaited =
-          EncodeEdge(assignment_.edges[status.head->waits_for].edge);
+          ToProto(assignment_.edges[status.head->waits_for].end.edge);
     }
   }
   status.progress = board_.progress();

@@ -244,7 +244,7 @@ absl::Status Walk::TakeGradient(ProgramCommand& command,
   const int enqueued = position_ + 1;
   if (assigned.gradient_in != kNone) {
     EdgeWalk& edge = edges_[assigned.gradient_in];
-    const int capacity = assignment_.edges[assigned.gradient_in].capacity;
+    const int capacity = assignment_.edges[assigned.gradient_in].end.capacity;
     const int slot = edge.messages % capacity;
     if (from.gradient_slot() != slot) {
       return Wrong("gradient slot ", from.gradient_slot(), ", but message ",

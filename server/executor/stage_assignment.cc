@@ -7,7 +7,7 @@
 #include "common/ids/op_letter.h"
 #include "common/status/status_macros.h"
 #include "common/time/proto_time.h"
-#include "server/executor/edge_kind.h"
+#include "server/executor/edge_proto.h"
 #include "server/model/op_sizes.h"
 
 namespace penstock::server::executor {
@@ -149,8 +149,8 @@ absl::Status DecodeChunks(const v1::Assignment& from, StageAssignment& to) {
 
 // The chunk of this rank's end of the edge, or kNone.
 int ChunkOf(const StageAssignment& assignment, const AssignedEdge& edge) {
-  const int stage = edge.role == EdgeRole::kSource ? edge.edge.source_stage
-                                                   : edge.edge.target_stage;
+  const int stage =
+      edge.sends() ? edge.end.edge.source_stage : edge.end.edge.target_stage;
   for (size_t i = 0; i < assignment.chunks.size(); ++i) {
     if (assignment.chunks[i].stage == stage) return i;
   }
@@ -174,9 +174,9 @@ bool Joins(const transport::Edge& edge) {
 
 // Where the chunk, or the rank, keeps the index of this edge.
 int& EdgePlace(StageAssignment& to, const AssignedEdge& edge, int chunk) {
-  const bool source = edge.role == EdgeRole::kSource;
+  const bool source = edge.sends();
   AssignedChunk& here = to.chunks[chunk];
-  switch (edge.edge.kind) {
+  switch (edge.end.edge.kind) {
     case EdgeKind::kActivation:
       return source ? here.activation_out : here.activation_in;
     case EdgeKind::kGradient:
@@ -193,19 +193,19 @@ absl::Status DecodeEdges(const v1::Assignment& from, StageAssignment& to) {
   for (const v1::EdgeAssignment& given : from.edges()) {
     const auto kind = FromProto(given.edge().kind());
     if (!kind) return Wrong("edge kind ", given.edge().kind(), " is not known");
-    AssignedEdge edge = {
-        .edge = {.source_stage = given.edge().source_stage(),
-                 .target_stage = given.edge().target_stage(),
-                 .kind = *kind},
-        .role = given.source() ? EdgeRole::kSource : EdgeRole::kTarget,
-        .capacity = given.capacity(),
-        .send_buffers = given.send_buffers(),
-        .peer_name = given.peer_name(),
-        .peer_address = given.peer_address()};
-    const std::string name = absl::StrCat("edge ", ToString(edge.edge));
-    if (!Joins(edge.edge)) return Wrong(name, ": joins the wrong stages");
-    if (edge.capacity < 1 || edge.send_buffers < 1) {
-      return Wrong(name, ": capacity ", edge.capacity, ", send_buffers ",
+    const AssignedEdge edge = {
+        .end = {.edge = {.source_stage = given.edge().source_stage(),
+                         .target_stage = given.edge().target_stage(),
+                         .kind = *kind},
+                .role = given.source() ? EdgeRole::kSource : EdgeRole::kTarget,
+                .capacity = given.capacity(),
+                .peer = given.peer_name(),
+                .peer_address = given.peer_address()},
+        .send_buffers = given.send_buffers()};
+    const std::string name = absl::StrCat("edge ", ToString(edge.end.edge));
+    if (!Joins(edge.end.edge)) return Wrong(name, ": joins the wrong stages");
+    if (edge.end.capacity < 1 || edge.send_buffers < 1) {
+      return Wrong(name, ": capacity ", edge.end.capacity, ", send_buffers ",
                    edge.send_buffers, ", at least 1");
     }
     const int chunk = ChunkOf(to, edge);
@@ -218,8 +218,9 @@ absl::Status DecodeEdges(const v1::Assignment& from, StageAssignment& to) {
     if (tied && !to.model.tied) {
       return Wrong(name, ": the model's embedding is not tied");
     }
-    if (tied && edge.capacity != 1) {
-      return Wrong(name, ": capacity ", edge.capacity, ", but there is 1 slot");
+    if (tied && edge.end.capacity != 1) {
+      return Wrong(name, ": capacity ", edge.end.capacity,
+                   ", but there is 1 slot");
     }
     const bool head_end = (*kind == EdgeKind::kTiedGradient) == given.source();
     if (tied && head_end && !to.chunks[chunk].range.head) {
@@ -265,9 +266,9 @@ absl::Status CheckNeighbours(const StageAssignment& to) {
                               : ", but the next stage is on another rank");
     }
     if (chunk.activation_in != kNone &&
-        to.edges[chunk.activation_in].capacity != chunk.slots) {
+        to.edges[chunk.activation_in].end.capacity != chunk.slots) {
       return Wrong(name, ": ", chunk.slots, " slots, but capacity ",
-                   to.edges[chunk.activation_in].capacity,
+                   to.edges[chunk.activation_in].end.capacity,
                    " on the edge that lands in them");
     }
   }
@@ -312,11 +313,7 @@ transport::TransportOptions StageAssignment::transport(
     int64_t epoch, const std::string& secret) const {
   transport::TransportOptions options = {.epoch = epoch, .secret = secret};
   for (const AssignedEdge& edge : edges) {
-    options.edges.push_back({.edge = edge.edge,
-                             .role = edge.role,
-                             .capacity = edge.capacity,
-                             .peer = edge.peer_name,
-                             .peer_address = edge.peer_address});
+    options.edges.push_back(edge.end);
   }
   return options;
 }

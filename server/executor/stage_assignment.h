@@ -43,12 +43,10 @@ struct AssignedChunk {
 };
 
 struct AssignedEdge {
-  transport::Edge edge;
-  transport::EdgeRole role = transport::EdgeRole::kSource;
-  int capacity = 1;      // The receiver's slots.
-  int send_buffers = 1;  // The sender's.
-  std::string peer_name;
-  std::string peer_address;
+  transport::EdgeOptions end;  // This rank's.
+  int send_buffers = 1;        // Of the sender.
+
+  bool sends() const { return end.role == transport::EdgeRole::kSource; }
 };
 
 // A plain value; immutable once made.

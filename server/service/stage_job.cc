@@ -11,7 +11,7 @@
 #include "common/status/status_macros.h"
 #include "common/text/utf8.h"
 #include "server/checkpoint/model_folder_reader.h"
-#include "server/executor/edge_kind.h"
+#include "server/executor/edge_proto.h"
 #include "server/executor/measured_memory.h"
 #include "server/model/hugging_face.h"
 #include "server/model/init.h"
@@ -323,10 +323,7 @@ absl::StatusOr<v1::StageReady> StageJob::Connect() {
 std::vector<v1::Edge> StageJob::unconnected() const {
   std::vector<v1::Edge> edges;
   for (const transport::Edge& edge : transport_->Unconnected()) {
-    v1::Edge& to = edges.emplace_back();
-    to.set_source_stage(edge.source_stage);
-    to.set_target_stage(edge.target_stage);
-    to.set_kind(executor::ToProto(edge.kind));
+    edges.push_back(executor::ToProto(edge));
   }
   return edges;
 }

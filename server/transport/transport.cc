@@ -4,12 +4,6 @@
 
 namespace penstock::server::transport {
 
-std::string ToString(const Edge& edge) {
-  return common::ids::EdgeName({.kind = edge.kind,
-                                .source_stage = edge.source_stage,
-                                .target_stage = edge.target_stage});
-}
-
 std::string ToString(const Tag& tag) {
   return absl::StrCat("epoch ", tag.epoch, " step ", tag.step, " micro-batch ",
                       tag.micro_batch);

@@ -42,14 +42,8 @@ namespace penstock::server::transport {
 
 using common::ids::EdgeKind;
 
-struct Edge {
-  int32_t source_stage = 0;  // Virtual stages.
-  int32_t target_stage = 0;
-  EdgeKind kind = EdgeKind::kActivation;
-
-  friend auto operator<=>(const Edge&, const Edge&) = default;
-};
-std::string ToString(const Edge& edge);  // "activation 0->1"
+using Edge = common::ids::EdgeEnds;
+using common::ids::ToString;  // "activation 0->1"
 
 // What a message is about. Equal at both ends, or the edge fails.
 struct Tag {

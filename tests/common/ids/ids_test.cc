@@ -88,24 +88,15 @@ TEST(GeneratedIdsTest, UuidsAreRecognised) {
   EXPECT_FALSE(IsUuid("0000000G-0000-4000-8000-000000000000"));
 }
 
-TEST(EdgeNameTest, SaysKindAndBothEnds) {
-  EXPECT_EQ(EdgeName({.kind = EdgeKind::kActivation,
-                      .source_stage = 0,
-                      .target_stage = 1}),
-            "activation 0->1");
-  EXPECT_EQ(
-      EdgeName(
-          {.kind = EdgeKind::kGradient, .source_stage = 1, .target_stage = 0}),
-      "gradient 1->0");
-  EXPECT_EQ(EdgeName({.kind = EdgeKind::kTiedGradient,
-                      .source_stage = 2,
-                      .target_stage = 0}),
-            "tied gradient 2->0");
-  EXPECT_EQ(
-      EdgeName(
-          {.kind = EdgeKind::kTiedSum, .source_stage = 0, .target_stage = 2}),
-      "tied sum 0->2");
-  EXPECT_EQ(EdgeName({.kind = static_cast<EdgeKind>(9)}), "edge 0->0");
+TEST(EdgeTest, IsCalledByKindAndBothEnds) {
+  const auto name = [](int source, int target, EdgeKind kind) {
+    return ToString({source, target, kind});
+  };
+  EXPECT_EQ(name(0, 1, EdgeKind::kActivation), "activation 0->1");
+  EXPECT_EQ(name(1, 0, EdgeKind::kGradient), "gradient 1->0");
+  EXPECT_EQ(name(2, 0, EdgeKind::kTiedGradient), "tied gradient 2->0");
+  EXPECT_EQ(name(0, 2, EdgeKind::kTiedSum), "tied sum 0->2");
+  EXPECT_EQ(name(0, 0, static_cast<EdgeKind>(9)), "edge 0->0");
 }
 
 TEST(SystemRandomTest, ValuesDiffer) {

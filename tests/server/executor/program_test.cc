@@ -63,7 +63,7 @@ TEST_F(ProgramTest, ReceivesArePostedAsSoonAsTheirSlotIsFree) {
   ASSERT_OK_AND_ASSIGN(const Program program,
                        LowerCommands(assignment_, commands_));
   const AssignedChunk& chunk = assignment_.chunks[0];
-  const int gradient_slots = assignment_.edges[chunk.gradient_in].capacity;
+  const int gradient_slots = assignment_.edges[chunk.gradient_in].end.capacity;
   // Position of a command in the order, counted from 1.
   const auto done = [&program](v1::Op op, int micro_batch) {
     int position = 0;

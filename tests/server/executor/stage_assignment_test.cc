@@ -29,7 +29,7 @@ TEST(StageAssignmentTest, WiresEachChunkToItsEdges) {
   ASSERT_EQ(middle.chunks.size(), 1);
   const AssignedChunk& chunk = middle.chunks[0];
   const auto edge = [&middle](int index) {
-    return ToString(middle.edges[index].edge);
+    return ToString(middle.edges[index].end.edge);
   };
   EXPECT_EQ(edge(chunk.activation_in), "activation 0->1");
   EXPECT_EQ(edge(chunk.activation_out), "activation 1->2");
@@ -40,9 +40,8 @@ TEST(StageAssignmentTest, WiresEachChunkToItsEdges) {
 
   ASSERT_OK_AND_ASSIGN(const StageAssignment first, DecodeAssignment(Good(0)));
   EXPECT_EQ(first.chunks[0].activation_in, kNone);
-  EXPECT_EQ(first.edges[first.tied_gradient].role,
-            transport::EdgeRole::kTarget);
-  EXPECT_EQ(first.edges[first.tied_sum].role, transport::EdgeRole::kSource);
+  EXPECT_FALSE(first.edges[first.tied_gradient].sends());
+  EXPECT_TRUE(first.edges[first.tied_sum].sends());
 }
 
 struct BadAssignment {

@@ -1,6 +1,6 @@
-// transport::EdgeKind on the wire: one map, both ways.
-#ifndef PENSTOCK_SERVER_EXECUTOR_EDGE_KIND_H_
-#define PENSTOCK_SERVER_EXECUTOR_EDGE_KIND_H_
+// Edges on the wire; one map of their kinds, both ways.
+#ifndef PENSTOCK_SERVER_EXECUTOR_EDGE_PROTO_H_
+#define PENSTOCK_SERVER_EXECUTOR_EDGE_PROTO_H_
 
 #include <optional>
 
@@ -9,11 +9,11 @@
 
 namespace penstock::server::executor {
 
-v1::EdgeKind ToProto(transport::EdgeKind kind);
+v1::Edge ToProto(const transport::Edge& edge);
 
 // nullopt: not a kind that this stage knows.
 std::optional<transport::EdgeKind> FromProto(v1::EdgeKind kind);
 
 }  // namespace penstock::server::executor
 
-#endif  // PENSTOCK_SERVER_EXECUTOR_EDGE_KIND_H_
+#endif  // PENSTOCK_SERVER_EXECUTOR_EDGE_PROTO_H_

@@ -1,4 +1,4 @@
-#include "server/executor/edge_kind.h"
+#include "server/executor/edge_proto.h"
 
 namespace penstock::server::executor {
 namespace {
@@ -18,11 +18,14 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-v1::EdgeKind ToProto(EdgeKind kind) {
+v1::Edge ToProto(const transport::Edge& edge) {
+  v1::Edge proto;
+  proto.set_source_stage(edge.source_stage);
+  proto.set_target_stage(edge.target_stage);
   for (const Row& row : kRows) {
-    if (row.kind == kind) return row.proto;
+    if (row.kind == edge.kind) proto.set_kind(row.proto);
   }
-  return v1::EDGE_KIND_UNSPECIFIED;
+  return proto;
 }
 
 std::optional<EdgeKind> FromProto(v1::EdgeKind kind) {
