@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/ids/random.h"
 #include "common/log/log.h"
 #include "common/process/build_info.h"
 #include "common/rpc/reactor_registry.h"
@@ -54,6 +55,7 @@ dispatch::Options CoreOptions(const Coordinator::Options& options) {
   core.registry.highest_protocol = common::process::kHighestProtocol;
   core.term = options.term;
   core.build = options.build;
+  core.random = common::ids::SystemRandom();
   core.state_directory = options.state_directory;
   if (options.embedded) {
     core.cancel_deadline = kEmbeddedCancelDeadline;

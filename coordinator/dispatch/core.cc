@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
@@ -74,7 +75,9 @@ void Core::State::Settle(const Now& now, Actions& actions) {
 }
 
 Core::Core(const Options& options, jobs::JobStore& store)
-    : state_(std::make_unique<State>(options, store)) {}
+    : state_(std::make_unique<State>(options, store)) {
+  CHECK(options.random != nullptr) << "a core needs a source of random numbers";
+}
 
 Core::~Core() = default;
 

@@ -18,8 +18,9 @@ struct Options {
   // Grows by one at each start of the coordinator, durably (state_folder.h).
   int64_t term = 1;
   v1::BuildInfo build;
-  // For job ids and the secrets of epochs.
-  common::ids::RandomSource random = common::ids::SystemRandom();
+  // For job ids and the secrets of epochs. REQUIRED: the core has none of its
+  // own.
+  common::ids::RandomSource random;
   // Results of jobs that name no folder go to STATE/jobs/ID.
   std::string state_directory;
 

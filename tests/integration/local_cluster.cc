@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/ids/random.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
 #include "coordinator/jobs/job_state.h"
@@ -214,8 +215,9 @@ void LocalStage::OnFailure(const v1::StageFailure& failure) {
 }
 
 LocalCluster::LocalCluster(int stages, const Options& options)
-    : core_(coordinator::dispatch::Options{.state_directory = "/state"},
-            store_),
+    : core_(
+          {.random = common::ids::SystemRandom(), .state_directory = "/state"},
+          store_),
       hub_({.max_delay = options.max_delay, .seed = options.seed}) {
   for (int i = 0; i < stages; ++i) {
     if (options.stage) {
