@@ -42,29 +42,26 @@ absl::StatusOr<std::vector<std::string>> NumericsIds(
 
 absl::StatusOr<std::unique_ptr<device::Device>> CreateDevice(
     const DeviceOptions& options) {
-  absl::StatusOr<std::unique_ptr<device::Device>> device =
-      absl::FailedPreconditionError("this CPU has no SSE4");
   if (options.kind == kReference) {
-    device = device::reference::CreateReferenceDevice();
+    ASSIGN_OR_RETURN(std::unique_ptr<device::Device> device,
+                     device::reference::CreateReferenceDevice());
+    if (device->numerics_id() == options.numerics_id) return device;
   } else if (options.kind == kCpu) {
     for (const device::cpu::Isa isa : device::cpu::SupportedIsas()) {
-      device = device::cpu::CreateCpuDevice(
-          {.threads = options.threads, .max_isa = isa});
-      RETURN_IF_ERROR(device.status());
-      if ((*device)->numerics_id() == options.numerics_id) break;
+      if (device::cpu::SupportedNumericsIds(isa).back() ==
+          options.numerics_id) {
+        return device::cpu::CreateCpuDevice(
+            {.threads = options.threads, .max_isa = isa});
+      }
     }
   } else {
     return UnknownKind(options.kind);
   }
-  RETURN_IF_ERROR(device.status());
-  if ((*device)->numerics_id() != options.numerics_id) {
-    return common::status::WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            "numerics ", options.numerics_id,
-            " cannot be run on this machine's device '", options.kind, "'")),
-        common::status::kReasonNumericsMismatch);
-  }
-  return device;
+  return common::status::WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "numerics ", options.numerics_id,
+          " cannot be run on this machine's device '", options.kind, "'")),
+      common::status::kReasonNumericsMismatch);
 }
 
 }  // namespace penstock::server

@@ -19,7 +19,8 @@ absl::StatusOr<std::vector<std::string>> NumericsIds(absl::string_view kind,
                                                      absl::string_view cpu_isa);
 
 // A device of that kind whose bits are those of `numerics_id`.
-// FailedPrecondition, reason NUMERICS_MISMATCH, when this machine has no such.
+// FailedPrecondition, reason NUMERICS_MISMATCH, when this machine has no such;
+// ResourceExhausted when the system has not that many threads.
 struct DeviceOptions {
   std::string kind;
   std::string numerics_id;

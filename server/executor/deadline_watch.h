@@ -3,8 +3,10 @@
 #define PENSTOCK_SERVER_EXECUTOR_DEADLINE_WATCH_H_
 
 #include <functional>
+#include <memory>
 #include <thread>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/sync/mutex.h"
 
@@ -14,12 +16,17 @@ namespace penstock::server::executor {
 // says but at most `longest`, and again, until destroyed.
 class DeadlineWatch {
  public:
-  DeadlineWatch(std::function<absl::Duration()> check, absl::Duration longest);
+  // ResourceExhausted where the system has no thread left.
+  static absl::StatusOr<std::unique_ptr<DeadlineWatch>> Start(
+      std::function<absl::Duration()> check, absl::Duration longest);
   ~DeadlineWatch();
   DeadlineWatch(const DeadlineWatch&) = delete;
   DeadlineWatch& operator=(const DeadlineWatch&) = delete;
 
  private:
+  DeadlineWatch(std::function<absl::Duration()> check, absl::Duration longest);
+  void Watch();
+
   const std::function<absl::Duration()> check_;
   const absl::Duration longest_;
 

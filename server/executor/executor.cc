@@ -10,6 +10,7 @@
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
 #include "common/status/status_macros.h"
+#include "common/sync/thread.h"
 #include "common/time/duration_text.h"
 #include "server/device/compute_thread.h"
 #include "server/executor/edge_proto.h"
@@ -72,7 +73,7 @@ absl::Status Executor::Start() {
   transport_->OnFailure([this](const transport::Failure& failure) {
     Fail(failure.status, common::status::kReasonEdgeBroken, failure.edge);
   });
-  engine_ = std::thread([this] { Engine(); });
+  ASSIGN_OR_RETURN(engine_, common::sync::StartThread([this] { Engine(); }));
   return absl::OkStatus();
 }
 

@@ -299,8 +299,9 @@ absl::Status StageJob::StartExecutor(const v1::Assignment& assignment) {
            .writer = writer_.get(),
            .clock = resources_.clock,
            .listener = listener_.get()}));
-  watch_ = std::make_unique<executor::DeadlineWatch>(
-      [this] { return executor_->CheckDeadline(); }, kWatchInterval);
+  ASSIGN_OR_RETURN(watch_, executor::DeadlineWatch::Start(
+                               [this] { return executor_->CheckDeadline(); },
+                               kWatchInterval));
   return absl::OkStatus();
 }
 

@@ -17,20 +17,25 @@ namespace {
 
 using common::sync::MutexLock;
 
-// What a device says of memory that it has not knows neither stage nor job.
+// What a device says of memory and threads that it has not knows neither stage
+// nor job.
 absl::Status WithRemedy(const absl::Status& status,
                         const std::string& stage_name) {
+  const std::string reason = common::status::Reason(status);
   if (!absl::IsResourceExhausted(status) ||
-      !common::status::Reason(status).empty()) {
+      (!reason.empty() && reason != common::status::kReasonOutOfMemory)) {
     return status;
   }
+  // With a reason it says itself what to do (common/sync/thread.h).
   return common::status::WithReason(
       absl::Status(
           status.code(),
           absl::StrCat(stage_name, ": ", status.message(),
-                       "; use more stages, pipeline.recompute: full or a "
-                       "smaller batch.micro_batch, or free memory on its "
-                       "host")),
+                       reason.empty()
+                           ? "; use more stages, pipeline.recompute: full or a "
+                             "smaller batch.micro_batch, or free memory on its "
+                             "host"
+                           : "")),
       common::status::kReasonOutOfMemory);
 }
 

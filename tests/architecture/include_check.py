@@ -17,7 +17,7 @@ ALLOWED = {
     "common/status": [],
     "common/log": [],
     "common/file": ["common/status"],
-    "common/sync": [],
+    "common/sync": ["common/status"],
     "common/ids": ["common/log", "common/text"],
     "common/text": [],
     "common/math": [],

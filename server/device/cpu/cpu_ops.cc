@@ -1,6 +1,7 @@
 #include "server/device/cpu/cpu_ops.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
@@ -18,8 +19,19 @@ float* ForwardPart(const Weight& weight) {
 
 }  // namespace
 
-CpuOps::CpuOps(Isa isa, int threads, host::HostMemory memory)
-    : kernels_(KernelsFor(isa)), pool_(threads), shared_scratch_(memory) {
+absl::StatusOr<std::unique_ptr<CpuOps>> CpuOps::Create(
+    Isa isa, int threads, const host::HostMemory& memory) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,
+                   ThreadPool::Create(threads));
+  return std::unique_ptr<CpuOps>(new CpuOps(isa, std::move(pool), memory));
+}
+
+CpuOps::CpuOps(Isa isa, std::unique_ptr<ThreadPool> pool,
+               const host::HostMemory& memory)
+    : kernels_(KernelsFor(isa)),
+      pool_(std::move(pool)),
+      shared_scratch_(memory) {
+  const int threads = pool_->threads();
   thread_scratch_.reserve(threads);
   for (int i = 0; i < threads; ++i) thread_scratch_.emplace_back(memory);
 }
@@ -88,14 +100,14 @@ void CpuOps::RunGemm(const Gemm& gemm, int64_t m) {
 
 void CpuOps::Share(int64_t items, int64_t unit,
                    const std::function<void(int64_t, int64_t)>& work) {
-  pool_.Run((items + unit - 1) / unit, [&](int64_t block, int) {
+  pool_->Run((items + unit - 1) / unit, [&](int64_t block, int) {
     work(block * unit, std::min(items, (block + 1) * unit));
   });
 }
 
 void CpuOps::ShareTasks(int64_t tasks, int64_t floats,
                         const std::function<void(int64_t, float*)>& work) {
-  pool_.Run(tasks, [&](int64_t task, int thread) {
+  pool_->Run(tasks, [&](int64_t task, int thread) {
     work(task, thread_scratch_[thread].Floats(floats));
   });
 }

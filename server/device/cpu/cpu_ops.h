@@ -7,6 +7,7 @@
 #define PENSTOCK_SERVER_DEVICE_CPU_CPU_OPS_H_
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "common/sync/mutex.h"
@@ -22,8 +23,10 @@ namespace penstock::server::device::cpu {
 class CpuOps final : public Ops {
  public:
   // REQUIRES: the machine has `isa`; threads >= 1, the caller's included.
-  // `memory`: where the device counts, for scratch memory.
-  CpuOps(Isa isa, int threads, host::HostMemory memory);
+  // `memory`: where the device counts, for scratch memory. ResourceExhausted
+  // where the system has not that many threads.
+  static absl::StatusOr<std::unique_ptr<CpuOps>> Create(
+      Isa isa, int threads, const host::HostMemory& memory);
 
   int64_t PackedWeightBytes(int64_t in, int64_t out) const override;
   int64_t ScratchBytes(const OpSizes& sizes) const override;
@@ -70,6 +73,9 @@ class CpuOps final : public Ops {
   struct ScratchFloats {
     int64_t shared = 0, each = 0;
   };
+  CpuOps(Isa isa, std::unique_ptr<ThreadPool> pool,
+         const host::HostMemory& memory);
+
   ScratchFloats ScratchOf(const OpSizes& sizes) const;
 
   // Floats of a packed B (k, n).
@@ -91,7 +97,7 @@ class CpuOps final : public Ops {
   const Kernels kernels_;
 
   common::sync::Mutex mutex_;  // One op at a time.
-  ThreadPool pool_ ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<ThreadPool> pool_ ABSL_PT_GUARDED_BY(mutex_);
   std::vector<Scratch> thread_scratch_;  // One each; used by their threads.
   Scratch shared_scratch_ ABSL_GUARDED_BY(mutex_);
 };

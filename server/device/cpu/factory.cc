@@ -1,6 +1,9 @@
 #include "server/device/cpu/factory.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "common/status/status_macros.h"
 #include "server/device/cpu/cpu_ops.h"
 #include "server/device/cpu/kernel_table.h"
 #include "server/device/host/host_device.h"
@@ -31,11 +34,13 @@ absl::StatusOr<std::unique_ptr<Device>> CreateCpuDevice(
   }
   const Isa isa = isas.back();
   const host::HostMemory memory;
-  return std::make_unique<host::HostDevice>(host::HostDevice::Options{
-      .kind = "cpu",
-      .numerics_id = NumericsId(isa),
-      .memory = memory,
-      .ops = std::make_unique<CpuOps>(isa, options.threads, memory)});
+  ASSIGN_OR_RETURN(std::unique_ptr<CpuOps> ops,
+                   CpuOps::Create(isa, options.threads, memory));
+  return std::make_unique<host::HostDevice>(
+      host::HostDevice::Options{.kind = "cpu",
+                                .numerics_id = NumericsId(isa),
+                                .memory = memory,
+                                .ops = std::move(ops)});
 }
 
 std::vector<std::string> SupportedNumericsIds(std::optional<Isa> max_isa) {

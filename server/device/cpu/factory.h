@@ -24,7 +24,7 @@ struct CpuOptions {
 
 // Inline streams: an op runs on the thread that calls it, and its workers.
 // Errors: InvalidArgument (threads below 1), FailedPrecondition (a CPU without
-// SSE4).
+// SSE4), ResourceExhausted (the system has not that many threads).
 absl::StatusOr<std::unique_ptr<Device>> CreateCpuDevice(
     const CpuOptions& options);
 

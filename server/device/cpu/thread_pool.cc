@@ -1,6 +1,9 @@
 #include "server/device/cpu/thread_pool.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "common/status/error_details.h"
+#include "common/sync/thread.h"
 #include "server/device/compute_thread.h"
 #include "server/device/float_mode.h"
 
@@ -8,11 +11,22 @@ namespace penstock::server::device::cpu {
 
 using common::sync::MutexLock;
 
-ThreadPool::ThreadPool(int threads) {
+absl::StatusOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(int threads) {
   CHECK_GE(threads, 1);
+  std::unique_ptr<ThreadPool> pool(new ThreadPool());
   for (int thread = 1; thread < threads; ++thread) {
-    workers_.emplace_back([this, thread] { Worker(thread); });
+    absl::StatusOr<std::thread> worker = common::sync::StartThread(
+        [pool = pool.get(), thread] { pool->Worker(thread); });
+    if (!worker.ok()) {
+      return common::status::Annotate(
+          worker.status(),
+          absl::StrCat("of ", threads, " compute threads there are ", thread,
+                       "; lower threads_per_stage in the job file, or "
+                       "--threads of the stage daemon"));
+    }
+    pool->workers_.push_back(*std::move(worker));
   }
+  return pool;
 }
 
 ThreadPool::~ThreadPool() {

@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/sync/mutex.h"
 
 namespace penstock::server::device::cpu {
@@ -23,7 +25,8 @@ class ThreadPool {
 
   // `threads` counts the caller of Run. Workers have denormals flushed
   // and are compute threads (compute_thread.h); what the caller is, it decides.
-  explicit ThreadPool(int threads);
+  // ResourceExhausted, reason OUT_OF_MEMORY, says how many the system granted.
+  static absl::StatusOr<std::unique_ptr<ThreadPool>> Create(int threads);
   ~ThreadPool();
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
@@ -32,6 +35,8 @@ class ThreadPool {
   void Run(int64_t blocks, const Work& work);
 
  private:
+  ThreadPool() = default;
+
   void Worker(int thread);
   void TakeBlocks(const Work& work, int64_t blocks, int thread);
 

@@ -158,8 +158,10 @@ TEST(FailureTest, DeadlineNamesCommandPeerAndTime) {
   std::vector<v1::StageFailure> failures;
   {
     Executor& waiting = pipeline->executor(1);
-    DeadlineWatch watch([&waiting] { return waiting.CheckDeadline(); },
-                        absl::Seconds(1));
+    ASSERT_OK_AND_ASSIGN(
+        const auto watch,
+        DeadlineWatch::Start([&waiting] { return waiting.CheckDeadline(); },
+                             absl::Seconds(1)));
     failures = Failures(*pipeline, 2);
   }
   const v1::StageFailure& failure = failures[1];
@@ -193,8 +195,10 @@ TEST(FailureTest, SenderThatNobodyTakesFromNamesItsPeer) {
   std::vector<v1::StageFailure> failures;
   {
     Executor& sender = pipeline->executor(1);
-    DeadlineWatch watch([&sender] { return sender.CheckDeadline(); },
-                        absl::Seconds(1));
+    ASSERT_OK_AND_ASSIGN(
+        const auto watch,
+        DeadlineWatch::Start([&sender] { return sender.CheckDeadline(); },
+                             absl::Seconds(1)));
     failures = Failures(*pipeline, 2);
   }
   EXPECT_THAT(failures[1].cause().message(),

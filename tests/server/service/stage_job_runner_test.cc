@@ -11,6 +11,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/log/log.h"
+#include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "common/sync/mutex.h"
 #include "common/time/proto_time.h"
@@ -282,6 +284,17 @@ TEST_F(StageJobRunnerTest, AnAssemblyThatFailsIsReportedAndRemembered) {
   Abort(2, absl::CancelledError("cancelled"));
   Next();
   EXPECT_EQ(Status().last_error().message(), cause.message());
+}
+
+TEST_F(StageJobRunnerTest, ThreadsThatThereAreNotAreNoWantOfMemoryOfTheModel) {
+  device_error_ = common::status::WithReason(
+      absl::ResourceExhaustedError("of 9 compute threads there are 4"),
+      common::status::kReasonOutOfMemory);
+  runner_->Assemble(1, AssignmentOf(1));
+  const Reported failed = Next();
+  const v1::Cause& cause = failed.message.failure().cause();
+  EXPECT_EQ(cause.reason(), "OUT_OF_MEMORY");
+  EXPECT_EQ(cause.message(), "stage-0: of 9 compute threads there are 4");
 }
 
 // The late command would be refused with less than the failure before it says,

@@ -1,5 +1,6 @@
 #include "server/device/cpu/thread_pool.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,23 +14,31 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "common/log/log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/device/compute_thread.h"
+#include "server/device/cpu/factory.h"
 #include "server/device/float_mode.h"
+#include "tests/matchers/status_matchers.h"
 
 namespace penstock::server::device::cpu {
 namespace {
+
+using ::penstock::testing::IsOk;
+using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr char kTasks[] = "/proc/self/task";
 
 TEST(ThreadPoolTest, RunsEveryBlockOnce) {
   for (const int threads : {1, 2, 5}) {
-    ThreadPool pool(threads);
-    EXPECT_EQ(pool.threads(), threads);
+    ASSERT_OK_AND_ASSIGN(const auto pool, ThreadPool::Create(threads));
+    EXPECT_EQ(pool->threads(), threads);
     for (const int64_t blocks : {0, 1, 2, 3, 100}) {
       std::vector<int> runs(blocks, 0);  // Each element has one writer.
-      pool.Run(blocks, [&](int64_t block, int thread) {
+      pool->Run(blocks, [&](int64_t block, int thread) {
         EXPECT_GE(thread, 0);
         EXPECT_LT(thread, threads);
         ++runs[block];
@@ -40,21 +49,56 @@ TEST(ThreadPoolTest, RunsEveryBlockOnce) {
 }
 
 TEST(ThreadPoolTest, ManyShortRuns) {
-  ThreadPool pool(3);
+  ASSERT_OK_AND_ASSIGN(const auto pool, ThreadPool::Create(3));
   std::vector<int64_t> sums(2, 0);
   for (int i = 0; i < 2000; ++i) {
-    pool.Run(2, [&](int64_t block, int) { sums[block] += block + 1; });
+    pool->Run(2, [&](int64_t block, int) { sums[block] += block + 1; });
   }
   EXPECT_THAT(sums, ::testing::ElementsAre(2000, 4000));
 }
 
+// While one lives, the system grants no thread: each asks for a stack that no
+// address space holds.
+class NoThreads {
+ public:
+  NoThreads() {
+    CHECK_EQ(pthread_getattr_default_np(&before_), 0);
+    pthread_attr_t huge;
+    CHECK_EQ(pthread_attr_init(&huge), 0);
+    CHECK_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);
+    CHECK_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    CHECK_EQ(pthread_setattr_default_np(&before_), 0);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(ThreadPoolTest, ThreadsThatTheSystemRefusesAreNamed) {
+  {
+    const NoThreads none;
+    EXPECT_THAT(ThreadPool::Create(3),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         AllOf(HasSubstr("of 3 compute threads there are 1"),
+                               HasSubstr("lower threads_per_stage"),
+                               HasSubstr("refuses another thread"))));
+    EXPECT_THAT(CreateCpuDevice({.threads = 2}),
+                StatusIs(absl::StatusCode::kResourceExhausted));
+  }
+  EXPECT_THAT(ThreadPool::Create(3), IsOk());
+}
+
 TEST(ThreadPoolTest, WorkersFlushDenormals) {
   SetFlushDenormals();  // This thread takes blocks too.
-  ThreadPool pool(4);
+  ASSERT_OK_AND_ASSIGN(const auto pool, ThreadPool::Create(4));
   const volatile float tiny = 1e-20f, denormal = 1e-40f;
   // Bits: to this thread a denormal equals zero.
   std::vector<uint32_t> results(64, 1), operands(64, 1);
-  pool.Run(64, [&](int64_t block, int) {
+  pool->Run(64, [&](int64_t block, int) {
     results[block] = std::bit_cast<uint32_t>(tiny * tiny);
     operands[block] = std::bit_cast<uint32_t>(denormal * 1e30f);
   });
@@ -81,8 +125,8 @@ TEST(ThreadPoolTest, WorkersAreNicerThanTheProcess) {
   const std::string main = std::to_string(getpid());
   const int process = NiceOfThreads()[main];
   const auto before = NiceOfThreads();
-  ThreadPool pool(4);
-  pool.Run(2, [](int64_t, int) {});  // All workers have started.
+  ASSERT_OK_AND_ASSIGN(const auto pool, ThreadPool::Create(4));
+  pool->Run(2, [](int64_t, int) {});  // All workers have started.
   std::vector<int> workers;
   for (const auto& [id, nice] : NiceOfThreads()) {
     if (before.count(id) == 0) workers.push_back(nice);
