@@ -111,6 +111,17 @@ absl::Status CheckTrain(const NewJob& job, const v1::InputReport& train,
   return absl::OkStatus();
 }
 
+// What somebody may have counted on.
+void NoteMask(absl::string_view key, const v1::InputReport& report,
+              ResolvedInputs& resolved) {
+  if (report.masked_line().empty()) return;
+  resolved.ignored.push_back(absl::StrCat(
+      key, ": ", report.masked_line(),
+      ": its attention_mask leaves out positions before labels that count, but "
+      "masks have no effect: a token is predicted from all before it. Leave "
+      "those positions out of input_ids, or set the labels to -100"));
+}
+
 absl::Status ResolveEvaluation(const NewJob& job,
                                const v1::InputReport& validation,
                                ResolvedInputs& resolved) {
@@ -205,6 +216,10 @@ absl::StatusOr<ResolvedInputs> ResolveInputs(
       spec::ResolveSteps(train.sequences(), resolved.spec), job.positions));
   resolved.steps = *resolved.spec.steps;
   RETURN_IF_ERROR(ResolveEvaluation(job, validation, resolved));
+  NoteMask("data.train", train, resolved);
+  if (validation.masked_line() != train.masked_line()) {
+    NoteMask("data.validation", validation, resolved);
+  }
   resolved.data_digest = common::digest::ToHex(common::digest::Sha256Of(
       absl::StrCat(train.fingerprint(), "\n", validation.fingerprint())));
   return resolved;

@@ -31,6 +31,8 @@ struct ResolvedInputs {
   // Of one evaluation; 0: the job has none.
   int evaluation_micro_batches = 0;
   std::string data_digest;  // Of training and validation data, hex.
+  // What the data hold and training has no use for; each a sentence.
+  std::vector<std::string> ignored;
 };
 
 // A failure carries its reason (INPUT_NOT_VISIBLE, INVALID_SPEC) and names the

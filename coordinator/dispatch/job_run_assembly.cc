@@ -149,6 +149,12 @@ void JobRun::Assemble(const RunContext& context) {
   job.set_micro_batches(plan_->program.micro_batches);
   job.set_predicted_bubble_rate(plan_->predicted.bubble_rate);
   job.set_resolved_yaml(spec::ToResolvedYaml(inputs_.spec));
+  for (const std::string& what : inputs_.ignored) {
+    log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+                .kind = "IGNORED",
+                .message = what},
+               context.now, context.actions);
+  }
   log_.Write("job.yaml", job.resolved_yaml(), WriteJobFile::Mode::kReplace,
              context.actions);
   log_.Move(Job::STATE_ASSEMBLING, context.now, context.actions);

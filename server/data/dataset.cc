@@ -51,6 +51,7 @@ InputReport Report(const OpenedSource& opened, absl::string_view field,
           .sequence_length = opened.source->sequence_length(),
           .line_tokens = opened.line_tokens,
           .largest_id = opened.content.largest_id,
+          .masked_line = opened.content.masked_line,
           .files = opened.files};
 }
 

@@ -31,6 +31,7 @@ struct InputReport {
   int64_t sequence_length = 0;  // Tokens predicted a sequence, resolved.
   int64_t line_tokens = 0;      // Token lines: input_ids a line; else 0.
   int64_t largest_id = 0;       // In all of the files, labels included.
+  std::string masked_line;      // As Content's, of all of the files.
   std::vector<ListedFile> files;
 };
 

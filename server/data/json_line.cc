@@ -83,6 +83,38 @@ absl::Status ReadText(const element& value, absl::string_view field,
   return absl::OkStatus();
 }
 
+// The first position that a mask leaves out; nullopt where it leaves out none,
+// or is no array.
+std::optional<int64_t> FirstZero(const element& mask) {
+  simdjson::dom::array array;
+  if (mask.get(array) != simdjson::SUCCESS) return std::nullopt;
+  int64_t position = 0;
+  for (const element& item : array) {
+    int64_t number;
+    bool flag;
+    if (item.get(number) == simdjson::SUCCESS
+            ? number == 0
+            : item.get(flag) == simdjson::SUCCESS && !flag) {
+      return position;
+    }
+    ++position;
+  }
+  return std::nullopt;
+}
+
+// Whether a label that counts is predicted from a position that the mask
+// leaves out. Padding at the end, with labels of -100, changes nothing.
+bool Matters(const element& mask, const JsonLine& line) {
+  const std::optional<int64_t> first = FirstZero(mask);
+  if (!first.has_value()) return false;
+  const std::vector<int32_t>& labels =
+      line.has_labels ? line.labels : line.input_ids;
+  for (size_t i = *first + 1; i < labels.size(); ++i) {
+    if (labels[i] != kIgnoredLabel) return true;
+  }
+  return false;
+}
+
 // Notes the value of a key that may be there once.
 absl::Status Note(absl::string_view key, const element& value,
                   std::optional<element>& noted) {
@@ -98,11 +130,12 @@ absl::Status Note(absl::string_view key, const element& value,
 // set keeps under "labels" is its own affair. So members are noted first.
 absl::Status ReadObject(const simdjson::dom::object& object,
                         absl::string_view field, JsonLine& out) {
-  std::optional<element> ids, labels, text;
+  std::optional<element> ids, labels, mask, text;
   for (const simdjson::dom::key_value_pair& member : object) {
     const absl::string_view key = View(member.key);
     if (key == "input_ids") RETURN_IF_ERROR(Note(key, member.value, ids));
     if (key == "labels") RETURN_IF_ERROR(Note(key, member.value, labels));
+    if (key == "attention_mask") mask = member.value;
     if (key == field) RETURN_IF_ERROR(Note(key, member.value, text));
   }
   if (!ids.has_value()) {
@@ -110,13 +143,18 @@ absl::Status ReadObject(const simdjson::dom::object& object,
   }
   out.has_tokens = true;
   RETURN_IF_ERROR(ReadTokens(*ids, "input_ids", TokenKind::kId, out.input_ids));
-  if (!labels.has_value()) return absl::OkStatus();
-  out.has_labels = true;
-  RETURN_IF_ERROR(ReadTokens(*labels, "labels", TokenKind::kLabel, out.labels));
-  if (out.labels.size() == out.input_ids.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(out.labels.size(), " labels for ", out.input_ids.size(),
-                   " input_ids; they must be as many"));
+  if (labels.has_value()) {
+    out.has_labels = true;
+    RETURN_IF_ERROR(
+        ReadTokens(*labels, "labels", TokenKind::kLabel, out.labels));
+    if (out.labels.size() != out.input_ids.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(out.labels.size(), " labels for ", out.input_ids.size(),
+                       " input_ids; they must be as many"));
+    }
+  }
+  out.masks = mask.has_value() && Matters(*mask, out);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -130,6 +168,7 @@ absl::Status JsonLineParser::Parse(absl::string_view line,
   out.input_ids.clear();
   out.has_labels = false;
   out.labels.clear();
+  out.masks = false;
   out.text.reset();
   simdjson::dom::parser& parser = document_->parser;
   if (parser.capacity() < line.size()) {

@@ -32,6 +32,9 @@ struct JsonLine {
   // has none (then has_labels is false).
   bool has_labels = false;
   std::vector<int32_t> labels;
+  // Its attention_mask would leave out positions that labels after them are
+  // predicted from; false without input_ids. (Training has no masks.)
+  bool masks = false;
   // The text field, decoded to UTF-8; nullopt where the line has none or has
   // input_ids, which win.
   std::optional<std::string> text;

@@ -133,6 +133,9 @@ class JsonLines::Scan {
           ") has ", lines_.line_tokens_, "; all lines must be as long"));
     }
     content_.tokens += tokens;
+    if (parsed_.masks && content_.masked_line.empty()) {
+      content_.masked_line = where;
+    }
     RETURN_IF_ERROR(CheckIds("input_ids", parsed_.input_ids, where, vocab_,
                              content_.largest_id));
     return CheckIds("labels", parsed_.labels, where, vocab_,

@@ -3,6 +3,7 @@
 #define PENSTOCK_SERVER_DATA_TOKEN_STREAM_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -28,6 +29,9 @@ struct Content {
   common::digest::Sha256Digest digest{};
   int64_t tokens = 0;
   int32_t largest_id = 0;  // Labels included.
+  // FILE:LINE of the first token line whose attention_mask would matter
+  // (JsonLine::masks); empty: there is none.
+  std::string masked_line;
 };
 
 }  // namespace penstock::server::data

@@ -33,6 +33,7 @@ v1::InputReport ToProto(const data::InputReport& report) {
   out.set_sequence_length(report.sequence_length);
   out.set_line_tokens(report.line_tokens);
   out.set_largest_id(report.largest_id);
+  out.set_masked_line(common::text::Utf8OrEscaped(report.masked_line));
   out.set_file_count(static_cast<int64_t>(report.files.size()));
   for (const data::ListedFile& file : report.files) {
     if (out.files_size() == kFilesTold) break;

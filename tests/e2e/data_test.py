@@ -74,6 +74,19 @@ class DataFolderTest(DataCase):
     self.assertEqual(self.weights("lines", "folder", *vocabulary),
                      self.weights("all.jsonl", "file", *vocabulary))
 
+  def test_a_mask_that_would_matter_is_named(self):
+    ids = list(range(1, 18))
+    lines = [{"input_ids": ids, "attention_mask": [1] * 17}] * 20
+    lines[4] = {"input_ids": ids, "attention_mask": [0] * 9 + [1] * 8}
+    (self.work / "all.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines))
+    self.write_job_on("all.jsonl")
+    done = self.run_job("--set", "model.vocab=256")
+    self.assertEqual(done.code, 0, done)
+    self.assertRegex(done.stderr, r"IGNORED: data\.train: .*all\.jsonl:5: its "
+                     r"attention_mask leaves out")
+    self.assertEqual(done.stderr.count("attention_mask"), 1, done)
+
   def test_folder_of_another_format_is_refused_with_the_remedy(self):
     # A name that does not say what is in it: text, where no format is given.
     (self.work / "lines").mkdir()

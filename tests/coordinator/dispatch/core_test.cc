@@ -268,6 +268,22 @@ TEST(CoreTest, EpochsBecomeStepsWhenTheDataAreSeen) {
   EXPECT_EQ(cluster.Job().step(), 7);
 }
 
+TEST(CoreTest, MasksThatHaveNoEffectAreSaidOnce) {
+  FakeCluster cluster;
+  cluster.Start(2);
+  cluster.stage(0).masked_line = cluster.stage(1).masked_line = "t.jsonl:3";
+  NewJob job = TinyJob(2, 4);
+  job.spec.data.validation = {{.share_millionths = 100000}};  // Its end.
+  ASSERT_OK(cluster.Create(job).status());
+  cluster.Run();
+  const auto said = cluster.Occurrences("IGNORED");
+  ASSERT_EQ(said.size(), 1);
+  EXPECT_EQ(said[0].severity(), v1::Occurrence::SEVERITY_WARNING);
+  EXPECT_THAT(said[0].message(),
+              HasSubstr("data.train: t.jsonl:3: its attention_mask"));
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
+}
+
 TEST(CoreTest, AutoDeviceIsSaidAndResolved) {
   FakeCluster cluster;
   cluster.Start(2);

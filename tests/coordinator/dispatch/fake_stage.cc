@@ -122,6 +122,7 @@ v1::StageMessage FakeStage::CheckAnswer() const {
     train.set_tokens(sequences * length + 1);
     train.set_sequence_length(length);
     train.set_largest_id(largest_id);
+    train.set_masked_line(masked_line);
     train.add_files()->set_path(check_.data().train_path());
     if (check_.data().validation_millionths() > 0) {
       v1::InputReport& validation = *checked.mutable_validation();

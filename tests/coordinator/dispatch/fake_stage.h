@@ -85,6 +85,7 @@ class FakeStage {
   int64_t validation_sequences = 10;
   int64_t sequence_length = 0;  // 0: what it was asked for.
   int64_t largest_id = 255;
+  std::string masked_line;
   std::optional<v1::Cause> check_failure;
   std::string failed_key;             // Of check_failure.
   std::string model_digest = "ca11";  // Where weights are loaded.

@@ -205,6 +205,19 @@ TEST_F(DatasetTest, ATokenLineIsASequenceWithLabelsOnePositionOn) {
   EXPECT_OK(Dataset::Open(options));
 }
 
+TEST_F(DatasetTest, TheFirstLineWithAMaskIsReported) {
+  const std::string all = "{\"input_ids\":[1,2],\"attention_mask\":[1,1]}\n";
+  const std::string some = "{\"input_ids\":[1,2],\"attention_mask\":[0,1]}\n";
+  const std::string path = dir_.Write("m.jsonl", all + some + all + some);
+  Dataset::Options options{.train_path = path,
+                           .validation_path = dir_.Write("v.jsonl", all),
+                           .context = 1,
+                           .vocab = 3};
+  ASSERT_OK_AND_ASSIGN(const auto dataset, Dataset::Open(options));
+  EXPECT_EQ(dataset->train_report().masked_line, path + ":2");
+  EXPECT_EQ(dataset->validation_report()->masked_line, "");
+}
+
 TEST_F(DatasetTest, HalfASequenceMayBeAskedFor) {
   ASSERT_OK_AND_ASSIGN(const auto dataset,
                        Dataset::Open(Options(dir_.Write("t", "abcdef"), 5)));

@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
@@ -42,6 +43,36 @@ TEST(JsonLineTest, LabelsMayComeFirstAndOtherKeysAreSkipped) {
       "text", out));
   EXPECT_THAT(out.input_ids, ElementsAre(3, 4));
   EXPECT_THAT(out.labels, ElementsAre(1, 2));
+}
+
+struct MaskCase {
+  std::string mask;
+  std::string labels;  // "": none.
+  bool matters = false;
+};
+
+TEST(JsonLineTest, AMaskThatWouldMatterIsNoticed) {
+  JsonLineParser parser;
+  JsonLine out;
+  for (const MaskCase& each :
+       {MaskCase{"[1,0,1,1]", "", true}, MaskCase{"[0,0,1,1]", "", true},
+        MaskCase{"[true,true,false,true]", "", true},
+        MaskCase{"[1,1,0,0]", "", true},  // Padding that is learned.
+        MaskCase{"[1,0,0,0]", "[-100,5,6,7]", true},
+        MaskCase{"[1,1,0,0]", "[-100,6,-100,-100]", false},
+        MaskCase{"[1,1,1,0]", "", false},  // Only a label.
+        MaskCase{"[1,1,1,1]", "", false}, MaskCase{"[]", "", false},
+        MaskCase{"0", "", false}, MaskCase{"null", "", false},
+        MaskCase{"[[0]]", "", false}, MaskCase{"{\"a\":0}", "", false}}) {
+    const std::string line = absl::StrCat(
+        "{\"attention_mask\":", each.mask, ",\"input_ids\":[1,5,6,7]",
+        each.labels.empty() ? "" : ",\"labels\":", each.labels, "}");
+    ASSERT_OK(parser.Parse(line, "text", out));
+    EXPECT_EQ(out.masks, each.matters) << line;
+  }
+  ASSERT_OK(
+      parser.Parse(R"({"text":"a","attention_mask":[0,1]})", "text", out));
+  EXPECT_FALSE(out.masks);
 }
 
 TEST(JsonLineTest, LabelsAreOptional) {
