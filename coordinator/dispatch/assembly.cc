@@ -68,15 +68,16 @@ Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,
     crew = Crew{.device_kind = kind,
                 .protocol = registry.options().highest_protocol};
     for (const StageEntry* stage : free) {
-      if (crew.names.size() == ranks) break;
-      crew.names.push_back(stage->name());
-      crew.hosts.push_back(stage->host());
-      crew.data_addresses.push_back(stage->registration.data_address());
+      if (crew.members.size() == ranks) break;
+      crew.members.push_back(
+          {.name = stage->name(),
+           .host = stage->host(),
+           .data_address = stage->registration.data_address(),
+           .device = stage->registration.device()});
       crew.protocol = std::min<int>(crew.protocol,
                                     stage->registration.protocol().highest());
-      crew.devices.push_back(stage->registration.device());
     }
-    if (crew.names.size() == ranks) break;
+    if (crew.members.size() == ranks) break;
   }
   return crew;
 }
@@ -138,11 +139,11 @@ absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew) {
     return registry.Find(name)->registration.numerics_ids();
   };
   // Each lists its ids best first, so the first's order is everyone's.
-  for (const std::string& id : ids(crew.names.front())) {
+  for (const std::string& id : ids(crew.members.front().name)) {
     const bool common = std::all_of(
-        crew.names.begin(), crew.names.end(), [&](const std::string& name) {
-          return std::find(ids(name).begin(), ids(name).end(), id) !=
-                 ids(name).end();
+        crew.members.begin(), crew.members.end(), [&](const CrewMember& each) {
+          const auto& has = ids(each.name);
+          return std::find(has.begin(), has.end(), id) != has.end();
         });
     if (common) {
       crew.numerics_id = id;
@@ -150,9 +151,9 @@ absl::Status AgreeOnNumerics(const registry::Registry& registry, Crew& crew) {
     }
   }
   std::string each;
-  for (const std::string& name : crew.names) {
-    absl::StrAppend(&each, each.empty() ? "" : "; ", name, " has ",
-                    absl::StrJoin(ids(name), ", "));
+  for (const CrewMember& member : crew.members) {
+    absl::StrAppend(&each, each.empty() ? "" : "; ", member.name, " has ",
+                    absl::StrJoin(ids(member.name), ", "));
   }
   return common::status::WithReason(
       absl::FailedPreconditionError(absl::StrCat(
@@ -166,8 +167,8 @@ int ThreadsOf(const spec::JobSpec& spec, const Crew& crew, int rank) {
   if (spec.threads_per_stage.has_value()) {
     return static_cast<int>(*spec.threads_per_stage);
   }
-  return rank < static_cast<int>(crew.devices.size())
-             ? crew.devices[rank].threads()
+  return rank < static_cast<int>(crew.members.size())
+             ? crew.members[rank].device.threads()
              : 0;
 }
 
@@ -218,8 +219,8 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
     const bool source = edge.source_rank == rank;
     const int peer = source ? edge.target_rank : edge.source_rank;
     assigned.set_source(source);
-    assigned.set_peer_name(request.crew.names[peer]);
-    assigned.set_peer_address(request.crew.data_addresses[peer]);
+    assigned.set_peer_name(request.crew.members[peer].name);
+    assigned.set_peer_address(request.crew.members[peer].data_address);
     assigned.set_capacity(edge.capacity);
     assigned.set_send_buffers(edge.send_buffers);
   }
@@ -257,13 +258,13 @@ absl::Status CheckCoverage(const planner::ModelShape& model, const Crew& crew,
       const int64_t index = parameter.canonical_index();
       if (index < 0 || index >= parameters) {
         return absl::InternalError(absl::StrCat(
-            crew.names[rank], " has parameter ", parameter.name(),
+            crew.members[rank].name, " has parameter ", parameter.name(),
             " with number ", index, "; the model has ", parameters));
       }
       if (owner[index] >= 0) {
-        return absl::InternalError(
-            absl::StrCat("parameter ", parameter.name(), " is owned by both ",
-                         crew.names[owner[index]], " and ", crew.names[rank]));
+        return absl::InternalError(absl::StrCat(
+            "parameter ", parameter.name(), " is owned by both ",
+            crew.members[owner[index]].name, " and ", crew.members[rank].name));
       }
       owner[index] = static_cast<int>(rank);
       elements += parameter.elements();

@@ -16,18 +16,21 @@
 
 namespace penstock::coordinator::dispatch {
 
-// The stages of a job, by rank.
+struct CrewMember {
+  std::string name;
+  std::string host;
+  std::string data_address;
+  v1::DeviceInfo device;
+};
+// The stages of a job.
 struct Crew {
-  std::vector<std::string> names;
-  std::vector<std::string> hosts;
-  std::vector<std::string> data_addresses;
-  std::vector<v1::DeviceInfo> devices;
+  std::vector<CrewMember> members;  // By rank.
   std::string device_kind;
   std::string numerics_id;
   int protocol = 0;  // The lowest of what was agreed with each.
 };
 
-// K free stages for the job, or fewer than K names: there are not enough.
+// K free stages for the job, or fewer than K: there are not enough.
 // Candidates are REGISTERED, connected, not aborting, of the pool and of the
 // device kind (auto: cuda if there are enough of those, else cpu); by name.
 Crew ChooseCrew(const spec::JobSpec& spec, const registry::Registry& registry,

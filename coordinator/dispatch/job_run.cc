@@ -52,19 +52,20 @@ JobRun::JobRun(const NewJob& job, const planner::PlanRequest& request,
 
 int JobRun::RankOf(absl::string_view stage) const {
   if (over()) return -1;
-  const auto it = std::find(crew_.names.begin(), crew_.names.end(), stage);
-  return it == crew_.names.end() ? -1
-                                 : static_cast<int>(it - crew_.names.begin());
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (crew_.members[rank].name == stage) return rank;
+  }
+  return -1;
 }
 
 bool JobRun::Tell(int rank, v1::CoordinatorMessage message,
                   const RunContext& context) {
   const absl::Status sent = context.links.Send(
-      crew_.names[rank], std::move(message), context.actions);
+      crew_.members[rank].name, std::move(message), context.actions);
   if (!sent.ok()) {
-    FailWith(
-        common::status::Annotate(sent, absl::StrCat("to ", crew_.names[rank])),
-        context);
+    FailWith(common::status::Annotate(
+                 sent, absl::StrCat("to ", crew_.members[rank].name)),
+             context);
   }
   return sent.ok();
 }
@@ -144,10 +145,10 @@ void JobRun::TellSkew(absl::string_view stage, const RunContext& context) {
 void JobRun::StageReleased(absl::string_view /*stage*/,
                            const RunContext& context) {
   if (phase_ != Phase::kStopping) return;
-  for (const std::string& name : crew_.names) {
-    const registry::StageEntry* entry = context.registry.Find(name);
+  for (const CrewMember& member : crew_.members) {
+    const registry::StageEntry* entry = context.registry.Find(member.name);
     if (entry != nullptr && entry->job_id == log_.job().id() &&
-        context.links.Aborting(name)) {
+        context.links.Aborting(member.name)) {
       return;
     }
   }
@@ -221,12 +222,12 @@ void JobRun::Stop(const Verdict& verdict, absl::Duration deadline,
 }
 
 void JobRun::AbortStages(const v1::Cause& cause, const RunContext& context) {
-  if (crew_.names.empty()) return;
+  if (crew_.members.empty()) return;
   ++context.epoch;
-  for (const std::string& name : crew_.names) {
-    const registry::StageEntry* entry = context.registry.Find(name);
+  for (const CrewMember& member : crew_.members) {
+    const registry::StageEntry* entry = context.registry.Find(member.name);
     if (entry == nullptr || entry->job_id != log_.job().id()) continue;
-    context.links.Abort(name, context.epoch, cause, context.actions);
+    context.links.Abort(member.name, context.epoch, cause, context.actions);
   }
 }
 

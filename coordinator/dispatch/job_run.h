@@ -139,7 +139,7 @@ class JobRun {
   };
 
   int RankOf(absl::string_view stage) const;
-  int ranks() const { return static_cast<int>(crew_.names.size()); }
+  int ranks() const { return static_cast<int>(crew_.members.size()); }
   // Says it to a rank. False: it is too large to be said, and the job has
   // failed with that.
   bool Tell(int rank, v1::CoordinatorMessage message,

@@ -29,7 +29,7 @@ bool JobRun::TryStart(const RunContext& context) {
   CHECK(queued());
   Crew crew = ChooseCrew(job_.spec, context.registry, context.links);
   const int wanted = static_cast<int>(job_.spec.pipeline.stages.value_or(1));
-  if (static_cast<int>(crew.names.size()) < wanted) return false;
+  if (static_cast<int>(crew.members.size()) < wanted) return false;
 
   const absl::Status numerics = AgreeOnNumerics(context.registry, crew);
   absl::StatusOr<std::vector<planner::StageLayers>> stages =
@@ -50,13 +50,15 @@ bool JobRun::TryStart(const RunContext& context) {
                                         ", which all chosen stages have")},
                context.now, context.actions);
   }
-  for (const std::string& name : crew_.names) job.add_stage_names(name);
+  for (const CrewMember& member : crew_.members) {
+    job.add_stage_names(member.name);
+  }
   log_.Publish(context.now, context.actions);
   const schedule::Placement placement = planner::PlacementOf(request_);
   ++context.epoch;
   checked_.assign(ranks(), std::nullopt);
   for (int rank = 0; rank < ranks(); ++rank) {
-    const std::string& name = crew_.names[rank];
+    const std::string& name = crew_.members[rank].name;
     CHECK_OK(context.registry.Assign(name, job.id(), rank, crew_.numerics_id));
     context.links.Begin(name, context.epoch);
     v1::CoordinatorMessage message;
@@ -85,8 +87,8 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
   std::vector<CheckedInputs> answers;
   for (int r = 0; r < ranks(); ++r) {
     if (!checked_[r].has_value()) continue;
-    answers.push_back({.stage_name = crew_.names[r],
-                       .host = crew_.hosts[r],
+    answers.push_back({.stage_name = crew_.members[r].name,
+                       .host = crew_.members[r].host,
                        .reads_data = ReadsData(placement, r),
                        .answer = *checked_[r]});
   }
@@ -113,8 +115,8 @@ absl::Status JobRun::Plan() {
     request_.threads.push_back(
         std::max(1, ThreadsOf(inputs_.spec, crew_, rank)));
   }
-  for (const v1::DeviceInfo& device : crew_.devices) {
-    const int64_t bytes = device.memory_bytes();
+  for (const CrewMember& member : crew_.members) {
+    const int64_t bytes = member.device.memory_bytes();
     if (bytes <= 0) continue;
     request_.device_memory =
         std::min(bytes, request_.device_memory.value_or(bytes));
@@ -190,7 +192,8 @@ void JobRun::OnReady(int rank, const v1::StageReady& ready,
   if (!InPhase(Phase::kAssembling) || ready_[rank].has_value()) return;
   ready_[rank] = ready;
   moved_ = context.now.monotonic;
-  CHECK_OK(context.registry.Move(crew_.names[rank], v1::Stage::STATE_READY));
+  CHECK_OK(
+      context.registry.Move(crew_.members[rank].name, v1::Stage::STATE_READY));
   std::vector<v1::StageReady> all;
   for (const auto& entry : ready_) {
     if (!entry.has_value()) return;
@@ -252,10 +255,10 @@ void JobRun::CompareMemory(int rank, const v1::MemoryBytes& measured,
   log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
               .kind = "MEMORY_PREDICTION",
               .message = absl::StrCat(
-                  crew_.names[rank], " allocated ", TotalBytes(measured),
+                  crew_.members[rank].name, " allocated ", TotalBytes(measured),
                   " bytes; the plan predicted ", predicted.total(), " (",
                   absl::StrJoin(parts, ", "), ")"),
-              .stage_name = crew_.names[rank]},
+              .stage_name = crew_.members[rank].name},
              context.now, context.actions);
 }
 

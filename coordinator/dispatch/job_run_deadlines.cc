@@ -17,7 +17,8 @@ using v1::Job;
 using v1::Occurrence;
 
 MonotonicTime JobRun::ReadOn(int rank, const RunContext& context) const {
-  const registry::StageEntry* entry = context.registry.Find(crew_.names[rank]);
+  const registry::StageEntry* entry =
+      context.registry.Find(crew_.members[rank].name);
   return entry == nullptr ? since_ : std::max(since_, entry->progressed);
 }
 
@@ -57,8 +58,8 @@ bool JobRun::AwaitLease(const RunContext& context) {
       phase_ != Phase::kAssembling && phase_ != Phase::kEnding) {
     return false;
   }
-  for (const std::string& name : crew_.names) {
-    const registry::StageEntry* entry = context.registry.Find(name);
+  for (const CrewMember& member : crew_.members) {
+    const registry::StageEntry* entry = context.registry.Find(member.name);
     if (entry == nullptr || entry->connected()) continue;
     const auto lease_end = entry->last_contact + context.options.registry.lease;
     if (context.now.monotonic >= lease_end) continue;
@@ -92,7 +93,8 @@ std::vector<int> JobRun::Unanswered() const {
 
 std::vector<OpenEdge> JobRun::OpenEdges(int rank,
                                         const RunContext& context) const {
-  const registry::StageEntry* entry = context.registry.Find(crew_.names[rank]);
+  const registry::StageEntry* entry =
+      context.registry.Find(crew_.members[rank].name);
   if (entry == nullptr) return {};
   const schedule::Placement& placement = plan_->program.placement;
   std::vector<OpenEdge> open;
@@ -103,9 +105,9 @@ std::vector<OpenEdge> JobRun::OpenEdges(int rank,
       if (placement.rank_of(stage) != rank) peer = placement.rank_of(stage);
     }
     const registry::StageEntry* other =
-        context.registry.Find(crew_.names[peer]);
+        context.registry.Find(crew_.members[peer].name);
     open.push_back({.edge = edge,
-                    .peer = crew_.names[peer],
+                    .peer = crew_.members[peer].name,
                     .address = other == nullptr
                                    ? "an unknown address"
                                    : other->registration.data_address()});
@@ -122,9 +124,9 @@ std::string JobRun::DescribeUnanswered(const RunContext& context) const {
       continue;  // It is reading.
     }
     const registry::StageEntry* entry =
-        context.registry.Find(crew_.names[rank]);
+        context.registry.Find(crew_.members[rank].name);
     names.push_back(absl::StrCat(
-        crew_.names[rank], " on host ", crew_.hosts[rank],
+        crew_.members[rank].name, " on host ", crew_.members[rank].host,
         entry == nullptr
             ? std::string(" (forgotten)")
             : absl::StrCat(" (", DescribeContact(*entry, context.now.monotonic),
@@ -186,8 +188,8 @@ void JobRun::FailOverdue(const RunContext& context) {
 
 void JobRun::StopWithout(const RunContext& context) {
   std::vector<std::string> holding;
-  for (const std::string& name : crew_.names) {
-    if (context.links.Aborting(name)) holding.push_back(name);
+  for (const CrewMember& member : crew_.members) {
+    if (context.links.Aborting(member.name)) holding.push_back(member.name);
   }
   log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
               .kind = "STAGE_DID_NOT_ABORT",

@@ -40,7 +40,7 @@ void JobRun::OnFailure(absl::string_view stage, const v1::StageFailure& failure,
     return;
   }
   first_cause_.EdgeFailed({.reporter = std::string(stage),
-                           .peer = crew_.names[peer],
+                           .peer = crew_.members[peer].name,
                            .cause = cause,
                            .step = failure.step(),
                            .at = context.now.monotonic});

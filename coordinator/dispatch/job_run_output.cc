@@ -36,7 +36,7 @@ void JobRun::MakeOutput(const RunContext& context) {
   // Whoever looks for results, and other writers of the same folder, tell it
   // from model/ and from those of other attempts.
   output_ = absl::StrCat(kUnfinishedModel, context.options.term, "-",
-                         context.links.epoch(crew_.names.front()));
+                         context.links.epoch(crew_.members.front().name));
   probe_ = absl::StrCat(absl::Hex(context.options.random(), absl::kZeroPad16),
                         absl::Hex(context.options.random(), absl::kZeroPad16));
   log_.Change({.name = output_, .change = Change::kMake}, context.actions);
@@ -60,10 +60,12 @@ void JobRun::OnOutputProbed(int rank, const v1::OutputProbed& probed,
   if (probed.has_failure()) {
     const absl::Status failure = common::status::Annotate(
         common::rpc::FromCause(probed.failure()),
-        absl::StrCat(crew_.names[rank], " on host ", crew_.hosts[rank],
+        absl::StrCat(crew_.members[rank].name, " on host ",
+                     crew_.members[rank].host,
                      " cannot write in the run directory, which must be one "
                      "folder that all hosts share"));
-    const v1::Cause cause = common::rpc::ToCause(failure, crew_.names[rank]);
+    const v1::Cause cause =
+        common::rpc::ToCause(failure, crew_.members[rank].name);
     Fail(ReasonOf(cause), cause, context);
     return;
   }
@@ -72,8 +74,8 @@ void JobRun::OnOutputProbed(int rank, const v1::OutputProbed& probed,
     if (!probed_[r].has_value()) return;
     confirm.expected.push_back({.name = ProbeFile(r),
                                 .contents = probe_,
-                                .stage_name = crew_.names[r],
-                                .host = crew_.hosts[r]});
+                                .stage_name = crew_.members[r].name,
+                                .host = crew_.members[r].host});
   }
   log_.Change(std::move(confirm), context.actions);
 }

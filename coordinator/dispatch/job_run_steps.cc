@@ -41,8 +41,8 @@ void JobRun::StartSteps(const RunContext& context) {
                      .optimizer = spec.optimizer,
                      .lr_schedule = spec.lr_schedule});
   accounting_.emplace(ranks(), spec.batch.global, inputs_.sequences);
-  for (const std::string& name : crew_.names) {
-    CHECK_OK(context.registry.Move(name, v1::Stage::STATE_RUNNING));
+  for (const CrewMember& member : crew_.members) {
+    CHECK_OK(context.registry.Move(member.name, v1::Stage::STATE_RUNNING));
   }
   // Absent from a job that was refused: nothing of it ran.
   *log_.mutable_job().mutable_start_time() =
@@ -80,7 +80,7 @@ void JobRun::IssueCommands(const RunContext& context) {
 
 absl::Status JobRun::OnStepReport(int rank, const v1::StepReport& report,
                                   const RunContext& context) {
-  context.links.Acknowledge(crew_.names[rank], report.acked_seq());
+  context.links.Acknowledge(crew_.members[rank].name, report.acked_seq());
   if (!InPhase(Phase::kStepping)) return absl::OkStatus();
   const int64_t before = barrier_->accepted();
   RETURN_IF_ERROR(barrier_->AddReport(rank, report));
@@ -93,18 +93,18 @@ absl::Status JobRun::OnStepReport(int rank, const v1::StepReport& report,
           TimedReport{.report = report, .arrived = context.now.monotonic};
     }
   }
-  context.registry.SetStep(crew_.names[rank], report.step() - 1);
+  context.registry.SetStep(crew_.members[rank].name, report.step() - 1);
   return Advance(context);
 }
 
 absl::Status JobRun::OnApplyAck(int rank, const v1::ApplyAck& ack,
                                 const RunContext& context) {
-  context.links.Acknowledge(crew_.names[rank], ack.acked_seq());
+  context.links.Acknowledge(crew_.members[rank].name, ack.acked_seq());
   if (!InPhase(Phase::kStepping)) return absl::OkStatus();
   const int64_t before = barrier_->accepted();
   RETURN_IF_ERROR(barrier_->AddAck(rank, ack.step()));
   if (barrier_->accepted() != before) Moved(context);
-  context.registry.SetStep(crew_.names[rank], ack.step());
+  context.registry.SetStep(crew_.members[rank].name, ack.step());
   return Advance(context);
 }
 
@@ -174,7 +174,7 @@ bool JobRun::TellOfSkip(const StepResult& result, const RunContext& context) {
   TellOfRun(skipped_.Next(result.step, kind), context);
   if (kind.empty()) return true;
   const std::string stage =
-      broken ? crew_.names[result.nonfinite_rank] : std::string();
+      broken ? crew_.members[result.nonfinite_rank].name : std::string();
   const std::string message =
       broken ? absl::StrCat("step ", result.step, ": ", result.nonfinite,
                             " on ", stage, " is not finite")
@@ -331,7 +331,7 @@ std::string JobRun::MissingText() const {
   }
   std::vector<std::string> names;
   for (const int rank : barrier_->Missing()) {
-    names.push_back(crew_.names[rank]);
+    names.push_back(crew_.members[rank].name);
   }
   return absl::StrCat("step ", barrier_->applied() + 1, ": the ",
                       barrier_->released() > 0 ? "ack" : "report", " of ",
@@ -341,9 +341,10 @@ std::string JobRun::MissingText() const {
 std::vector<RankStanding> JobRun::Standings(const RunContext& context) const {
   const schedule::Placement& placement = plan_->program.placement;
   std::vector<RankStanding> standings;
-  for (const std::string& name : crew_.names) {
-    RankStanding standing = {.name = name};
-    if (const auto* entry = context.registry.Find(name); entry != nullptr) {
+  for (const CrewMember& member : crew_.members) {
+    RankStanding standing = {.name = member.name};
+    if (const auto* entry = context.registry.Find(member.name);
+        entry != nullptr) {
       standing.lost = entry->lost();
       standing.silent = context.now.monotonic - entry->last_contact;
       standing.command = entry->head_command;
@@ -373,8 +374,8 @@ std::vector<RankStanding> JobRun::Standings(const RunContext& context) const {
 
 // Nothing moves: says so after a lease, gives up after stall_deadline.
 void JobRun::CheckProgress(const RunContext& context) {
-  for (const std::string& name : crew_.names) {
-    const registry::StageEntry* entry = context.registry.Find(name);
+  for (const CrewMember& member : crew_.members) {
+    const registry::StageEntry* entry = context.registry.Find(member.name);
     if (entry == nullptr || entry->queued_commands == 0) continue;
     if (entry->progress_since > moved_) {
       moved_ = entry->progress_since;
@@ -393,7 +394,7 @@ void JobRun::CheckProgress(const RunContext& context) {
         "nothing moved for ", common::time::DurationText(still), ": ",
         report.text, "; the barrier waits for ", MissingText());
     const std::string culprit =
-        report.culprit < 0 ? "" : crew_.names[report.culprit];
+        report.culprit < 0 ? "" : crew_.members[report.culprit].name;
     if (over) {
       Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT,
            common::rpc::ToCause(absl::DeadlineExceededError(message), culprit),

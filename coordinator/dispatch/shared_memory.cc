@@ -22,15 +22,15 @@ struct Share {
 absl::Status CheckSharedMemory(const Crew& crew,
                                const std::vector<int64_t>& needs) {
   std::map<std::pair<std::string, std::string>, Share> shares;
-  for (size_t rank = 0; rank < crew.devices.size(); ++rank) {
-    const v1::DeviceInfo& device = crew.devices[rank];
+  for (size_t rank = 0; rank < crew.members.size(); ++rank) {
+    const v1::DeviceInfo& device = crew.members[rank].device;
     if (device.memory_bytes() <= 0) continue;
-    Share& share = shares[{crew.hosts[rank], device.memory_group()}];
+    Share& share = shares[{crew.members[rank].host, device.memory_group()}];
     share.limit = share.names.empty()
                       ? device.memory_bytes()
                       : std::min(share.limit, device.memory_bytes());
     share.need += needs[rank];
-    share.names.push_back(crew.names[rank]);
+    share.names.push_back(crew.members[rank].name);
   }
   for (const auto& [place, share] : shares) {
     if (share.need <= share.limit) continue;

@@ -79,8 +79,8 @@ ordered_json StageEntry(const SummaryRequest& request, int rank) {
   const planner::RankMemory& memory = plan.memory[rank];
   ordered_json stage;
   stage["rank"] = rank;
-  stage["name"] = request.crew.names[rank];
-  stage["host"] = request.crew.hosts[rank];
+  stage["name"] = request.crew.members[rank].name;
+  stage["host"] = request.crew.members[rank].host;
   stage["chunks"] = ordered_json::array();
   for (const int s : schedule::StagesOfRank(plan.program.placement, rank)) {
     const planner::StageLayers& layers = plan.stages[s];
@@ -111,12 +111,12 @@ ordered_json StageEntry(const SummaryRequest& request, int rank) {
 
 ordered_json Versions(const SummaryRequest& request) {
   ordered_json devices = ordered_json::array();
-  for (size_t i = 0; i < request.crew.names.size(); ++i) {
+  for (size_t i = 0; i < request.crew.members.size(); ++i) {
     devices.push_back(request.crew.device_kind);
   }
   return {{"penstock", request.build.version()},
           {"build", request.build.build()},
-          {"protocol", request.crew.names.empty()
+          {"protocol", request.crew.members.empty()
                            ? ordered_json(nullptr)
                            : ordered_json(request.crew.protocol)},
           {"numerics", request.crew.numerics_id},
@@ -213,12 +213,12 @@ std::string Summary(const SummaryRequest& request) {
 std::string ChromeTrace(const Crew& crew, const std::vector<TracedStep>& steps,
                         common::time::MonotonicTime origin) {
   ordered_json events = ordered_json::array();
-  for (size_t rank = 0; rank < crew.names.size(); ++rank) {
+  for (size_t rank = 0; rank < crew.members.size(); ++rank) {
     events.push_back({{"name", "thread_name"},
                       {"ph", "M"},
                       {"pid", 0},
                       {"tid", rank},
-                      {"args", {{"name", crew.names[rank]}}}});
+                      {"args", {{"name", crew.members[rank].name}}}});
   }
   for (const TracedStep& step : steps) {
     const std::vector<common::time::MonotonicTime> starts =

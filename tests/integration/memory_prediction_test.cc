@@ -145,9 +145,9 @@ void Check(const MakeDevice& make_device, int threads, const NewJob& job) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   Crew crew{.numerics_id = id};
   for (int rank = 0; rank < request->ranks; ++rank) {
-    crew.names.push_back("stage-" + std::to_string(rank));
-    crew.hosts.push_back("host");
-    crew.data_addresses.push_back("127.0.0.1:1");
+    crew.members.push_back({.name = "stage-" + std::to_string(rank),
+                            .host = "host",
+                            .data_address = "127.0.0.1:1"});
   }
   const Options options;
   for (int rank = 0; rank < request->ranks; ++rank) {

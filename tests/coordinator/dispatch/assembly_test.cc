@@ -27,14 +27,14 @@ class NumericsTest : public ::testing::Test {
   absl::Status Agree(const std::vector<std::vector<std::string>>& lists) {
     for (const std::vector<std::string>& ids : lists) {
       v1::RegisterStageRequest request;
-      request.set_stage_name("stage-" + std::to_string(crew_.names.size()));
+      request.set_stage_name("stage-" + std::to_string(crew_.members.size()));
       request.set_incarnation("0d2f6a4c-1b3e-4c5d-8e9f-0a1b2c3d4e5f");
       request.mutable_device()->set_kind("cpu");
       request.mutable_protocol()->set_lowest(1);
       request.mutable_protocol()->set_highest(1);
       for (const std::string& id : ids) request.add_numerics_ids(id);
       EXPECT_OK(registry_.Register(request, MonotonicTime()).status());
-      crew_.names.push_back(request.stage_name());
+      crew_.members.push_back({.name = request.stage_name()});
     }
     return AgreeOnNumerics(registry_, crew_);
   }

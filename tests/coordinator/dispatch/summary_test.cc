@@ -87,7 +87,9 @@ TEST(FingerprintTest, IsOfTheSameJobWhereverItsFilesAre) {
 // Two ranks, two micro-batches: F 1 s and B 2 s make a step of 9 s.
 class SummaryNumbersTest : public ::testing::Test {
  protected:
-  SummaryNumbersTest() : crew_{.names = {"a", "b"}, .hosts = {"ha", "hb"}} {
+  SummaryNumbersTest()
+      : crew_{.members = {{.name = "a", .host = "ha"},
+                          {.name = "b", .host = "hb"}}} {
     planner::PlanRequest request;
     request.model = {.family = planner::Family::kGpt2,
                      .layers = 2,
