@@ -1,7 +1,7 @@
 // The other end of an edge as bare blocking sockets, so that tests can say what
 // no correct peer says. Everything has a time-out; failures are CHECKs.
-#ifndef PENSTOCK_TESTS_SERVER_TRANSPORT_RAW_PEER_H_
-#define PENSTOCK_TESTS_SERVER_TRANSPORT_RAW_PEER_H_
+#ifndef PENSTOCK_TESTS_SERVER_TRANSPORT_TCP_RAW_PEER_H_
+#define PENSTOCK_TESTS_SERVER_TRANSPORT_TCP_RAW_PEER_H_
 
 #include <cstddef>
 #include <string>
@@ -55,4 +55,4 @@ class RawListener {
 
 }  // namespace penstock::testing
 
-#endif  // PENSTOCK_TESTS_SERVER_TRANSPORT_RAW_PEER_H_
+#endif  // PENSTOCK_TESTS_SERVER_TRANSPORT_TCP_RAW_PEER_H_

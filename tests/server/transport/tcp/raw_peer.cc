@@ -1,4 +1,4 @@
-#include "tests/server/transport/raw_peer.h"
+#include "tests/server/transport/tcp/raw_peer.h"
 
 #include <fcntl.h>
 #include <poll.h>

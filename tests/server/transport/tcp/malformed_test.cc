@@ -11,7 +11,7 @@
 #include "server/transport/tcp/listener.h"
 #include "tests/conformance/transport_harness.h"
 #include "tests/matchers/status_matchers.h"
-#include "tests/server/transport/raw_peer.h"
+#include "tests/server/transport/tcp/raw_peer.h"
 
 namespace penstock::server::transport::tcp {
 namespace {
