@@ -14,9 +14,14 @@
 #include "tests/server/executor/parity_run.h"
 #include "tests/server/model/parity_case.h"
 
-namespace penstock::testing {
+namespace penstock::server::executor {
 namespace {
 
+using ::penstock::testing::ParityCase;
+using ::penstock::testing::ParityOutcome;
+using ::penstock::testing::ParityRun;
+using ::penstock::testing::ReadParityCase;
+using ::penstock::testing::TrainParity;
 using tests::fakes::AsyncDeviceOptions;
 
 // Case, when streams work.
@@ -63,4 +68,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::executor

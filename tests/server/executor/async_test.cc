@@ -20,9 +20,15 @@
 #include "tests/server/executor/leaky_transport.h"
 #include "tests/server/executor/pipeline.h"
 
-namespace penstock::testing {
+namespace penstock::server::executor {
 namespace {
 
+using ::penstock::testing::Leak;
+using ::penstock::testing::LeakSite;
+using ::penstock::testing::LeakyTransport;
+using ::penstock::testing::LowerNamed;
+using ::penstock::testing::Pipeline;
+using ::penstock::testing::TinyModel;
 using server::transport::EdgeKind;
 using server::transport::EdgeRole;
 using tests::fakes::AsyncDeviceOptions;
@@ -236,4 +242,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::executor

@@ -12,8 +12,17 @@
 #include "tests/server/executor/pipeline.h"
 #include "tests/server/model/test_devices.h"
 
-namespace penstock::testing {
+namespace penstock::server::executor {
 namespace {
+
+using ::penstock::testing::Bits;
+using ::penstock::testing::BitsJob;
+using ::penstock::testing::BitsOracle;
+using ::penstock::testing::CreateTestDevice;
+using ::penstock::testing::ExpectBits;
+using ::penstock::testing::LowerNamed;
+using ::penstock::testing::TinyModel;
+using ::penstock::testing::Wire;
 
 // Wide enough that column sums, rows and heads are several blocks, for two
 // threads to share.
@@ -67,4 +76,4 @@ INSTANTIATE_TEST_SUITE_P(Grid, BitsGridTest,
                          });
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::executor

@@ -13,8 +13,15 @@
 #include "tests/server/executor/bits_oracle.h"
 #include "tests/server/executor/pipeline.h"
 
-namespace penstock::testing {
+namespace penstock::server::executor {
 namespace {
+
+using ::penstock::testing::Bits;
+using ::penstock::testing::BitsJob;
+using ::penstock::testing::BitsOracle;
+using ::penstock::testing::ExpectBits;
+using ::penstock::testing::LowerNamed;
+using ::penstock::testing::TinyModel;
 
 constexpr int64_t kGlobal = BitsJob::kGlobal;
 
@@ -127,4 +134,4 @@ INSTANTIATE_TEST_SUITE_P(Placements, ChunksTest,
                          });
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::executor

@@ -25,11 +25,15 @@
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/executor/pipeline.h"
 
-namespace penstock::testing {
+namespace penstock::server::executor {
 namespace {
 
-using server::executor::DeadlineWatch;
-using server::executor::Executor;
+using ::penstock::testing::IsOkAndHolds;
+using ::penstock::testing::LowerNamed;
+using ::penstock::testing::MadeUpData;
+using ::penstock::testing::Pipeline;
+using ::penstock::testing::StatusIs;
+using ::penstock::testing::TinyModel;
 using server::transport::EdgeKind;
 using server::transport::inprocess::FaultKind;
 using ::testing::AllOf;
@@ -397,4 +401,4 @@ INSTANTIATE_TEST_SUITE_P(Streams, AbortTest,
                          });
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::executor

@@ -18,8 +18,16 @@
 #include "tests/server/model/parity_case.h"
 #include "tests/server/model/test_devices.h"
 
-namespace penstock::testing {
+namespace penstock::server::executor {
 namespace {
+
+using ::penstock::testing::CreateTestDevice;
+using ::penstock::testing::LowerNamed;
+using ::penstock::testing::NamedTensors;
+using ::penstock::testing::ParityCase;
+using ::penstock::testing::ParityData;
+using ::penstock::testing::Pipeline;
+using ::penstock::testing::ReadParityCase;
 
 constexpr double kFirstLoss = 1e-6;  // Relative.
 constexpr double kLossCurve = 1e-5;  // Relative, of every step.
@@ -149,4 +157,4 @@ INSTANTIATE_TEST_SUITE_P(OnReference, MicroBatchesTest,
                          NameOf);
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::executor

@@ -15,8 +15,18 @@
 #include "tests/server/model/parity_case.h"
 #include "tests/server/model/test_devices.h"
 
-namespace penstock::testing {
+namespace penstock::server::executor {
 namespace {
+
+using ::penstock::testing::CreateTestDevice;
+using ::penstock::testing::Deviations;
+using ::penstock::testing::ParityCase;
+using ::penstock::testing::ParityCell;
+using ::penstock::testing::ParityCells;
+using ::penstock::testing::ParityOutcome;
+using ::penstock::testing::ReadParityCase;
+using ::penstock::testing::TrainParity;
+using ::penstock::testing::Wire;
 
 std::string NameOf(const ParityCell& cell) {
   return absl::StrCat(cell.name, "_", cell.device, "_K_",
@@ -62,4 +72,4 @@ INSTANTIATE_TEST_SUITE_P(Cells, ExecutorParityTest,
                          [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::executor

@@ -15,9 +15,12 @@
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/executor/pipeline.h"
 
-namespace penstock::testing {
+namespace penstock::server::executor {
 namespace {
 
+using ::penstock::testing::LowerNamed;
+using ::penstock::testing::Pipeline;
+using ::penstock::testing::TinyModel;
 using server::device::Tensor;
 using server::transport::Edge;
 using server::transport::EdgeKind;
@@ -133,4 +136,4 @@ TEST(TiedCopyFaultTest, WithoutTheCopysGradientTheWeightsAreOthers) {
 }
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::executor

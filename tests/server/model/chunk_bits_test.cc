@@ -13,11 +13,20 @@
 #include "tests/server/model/sequential_pipeline.h"
 #include "tests/server/model/test_devices.h"
 
-namespace penstock::testing {
+namespace penstock::server::model {
 namespace {
 
+using ::penstock::testing::CreateTestDevice;
+using ::penstock::testing::CutEvenly;
+using ::penstock::testing::ParityBatch;
+using ::penstock::testing::ParityCase;
+using ::penstock::testing::ParityCaseNames;
+using ::penstock::testing::ParityStep;
+using ::penstock::testing::ReadParityCase;
+using ::penstock::testing::SequentialPipeline;
+using ::penstock::testing::StepResult;
+
 using Options = SequentialPipeline::Options;
-using server::model::Recompute;
 
 // What a run leaves.
 struct Trace {
@@ -180,4 +189,4 @@ TEST_F(ChunkBitsTest, EvaluationHasNoDropoutAndLeavesTrainingAlone) {
 }
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::model

@@ -14,13 +14,13 @@
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/model/sequential_pipeline.h"
 
-namespace penstock::testing {
+namespace penstock::server::model {
 namespace {
 
-using server::model::Family;
-using server::model::ModelConfig;
-using server::model::ParameterSpec;
-using server::model::RopeScalingKind;
+using ::penstock::testing::CutEvenly;
+using ::penstock::testing::NamedTensors;
+using ::penstock::testing::SequentialPipeline;
+using ::penstock::testing::StepBatch;
 
 ModelConfig Gpt2() {
   return {.family = Family::kGpt2,
@@ -133,4 +133,4 @@ INSTANTIATE_TEST_SUITE_P(Families, GradientCheckTest,
                          });
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::model

@@ -17,8 +17,21 @@
 #include "tests/server/model/sequential_pipeline.h"
 #include "tests/server/model/test_devices.h"
 
-namespace penstock::testing {
+namespace penstock::server::model {
 namespace {
+
+using ::penstock::testing::CreateTestDevice;
+using ::penstock::testing::CutEvenly;
+using ::penstock::testing::Deviations;
+using ::penstock::testing::Figure;
+using ::penstock::testing::ParityBatch;
+using ::penstock::testing::ParityCase;
+using ::penstock::testing::ParityListing;
+using ::penstock::testing::ParityListings;
+using ::penstock::testing::ParityStep;
+using ::penstock::testing::ReadParityCase;
+using ::penstock::testing::SequentialPipeline;
+using ::penstock::testing::StepResult;
 
 // A case with one of its micro-batch sizes, on a device.
 struct Cell {
@@ -128,4 +141,4 @@ INSTANTIATE_TEST_SUITE_P(AllCases, ParityTest, ::testing::ValuesIn(Cells()),
                          });
 
 }  // namespace
-}  // namespace penstock::testing
+}  // namespace penstock::server::model
