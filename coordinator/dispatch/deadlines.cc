@@ -12,8 +12,15 @@ namespace {
 constexpr double kStallOverCommand = 1.5;
 constexpr double kStallOverStep = 4;
 
-// Operations a second of all ranks together, about a thirtieth of what one core
-// of this decade does; nullopt where the constant is always long enough.
+// Operations (planner/costs.h) a second that all ranks together surely do;
+// nullopt where the constant is always long enough.
+//
+// From measurements of one thread (docs/benchmarks.md, 2026-11-29 and 30, a Zen
+// 4 core with AVX-512, busy): `cpu` did 2754 and 682 tokens/s of models a and
+// b, whose tokens take 33.5e6 and 144e6 operations, so 92e9 and 98e9 a second;
+// `reference` 1.7e9. The floors lie 92 and 85 times below that. The distance is
+// for SSE4 (a quarter of the lanes, no fused multiply-add), for older cores,
+// and for ranks that share one core with each other and with other programs.
 std::optional<double> LowestSpeed(const std::string& device_kind) {
   if (device_kind == "cpu") return 1e9;
   if (device_kind == "reference") return 2e7;
