@@ -200,12 +200,9 @@ class CoordinatorProcess final : public Coordinator,
       core.FolderChanged(done, now, actions);
     });
   }
-  // A watcher that is told of the end may look at the files at once: they are
-  // written first.
   void PublishJob(const dispatch::PublishJob& action) override {
     const bool ended =
         action.event.has_job() && jobs::IsTerminal(action.event.job().state());
-    if (ended) files_.Drain();
     if (action.event.has_occurrence()) {
       Log(action.job_id, action.event.occurrence());
     }

@@ -86,6 +86,7 @@ struct ChangeJobFolder {
     kConfirm,  // Holds what `expected` says; those files are removed then.
     kPublish,  // Whole: gets the name `to`, durably.
     kRemove,   // With all that is in it; nothing where it is not there.
+    kFlush,    // Nothing: all before it is written, or has failed.
   };
   // A file that another process says it has written.
   struct ExpectedFile {

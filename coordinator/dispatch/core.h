@@ -96,7 +96,8 @@ class Core {
 
   // The coordinator is about to end: takes no more jobs, and cancels those that
   // have not ended, because of `why`. Each ends within `limit` (one whose model
-  // is being published, as soon as that is done); returns their ids.
+  // is being published, as soon as that is done) and as soon as its results are
+  // written; returns their ids.
   std::vector<std::string> Close(absl::string_view why, absl::Duration limit,
                                  const Now& now, Actions& actions);
 

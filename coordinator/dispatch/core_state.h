@@ -41,10 +41,11 @@ struct Core::State {
   JobRun* RunOf(absl::string_view stage) {
     const registry::StageEntry* entry = registry.Find(stage);
     if (entry != nullptr && !entry->lost()) {
-      return entry->job_id.empty() ? nullptr : FindRun(entry->job_id);
+      JobRun* run = entry->job_id.empty() ? nullptr : FindRun(entry->job_id);
+      return run == nullptr || run->closing() ? nullptr : run;
     }
     for (const auto& run : runs) {
-      if (run->Has(stage)) return run.get();
+      if (run->Has(stage) && !run->closing()) return run.get();
     }
     return nullptr;
   }

@@ -40,6 +40,7 @@ absl::Status CheckDeadlines(const Options& options) {
         {"command_deadline", options.command_deadline},
         {"stall_deadline", options.stall_deadline},
         {"end_deadline", options.end_deadline},
+        {"results_deadline", options.results_deadline},
         {"cause_window", options.cause_window},
         {"abort_deadline", options.abort_deadline},
         {"cancel_deadline", options.cancel_deadline},

@@ -31,15 +31,19 @@ void JobLog::Publish(const Now& now, Actions& actions) {
 }
 
 void JobLog::Move(v1::Job::State state, const Now& now, Actions& actions) {
-  CHECK_OK(jobs::CheckTransition(job_.state(), state));
-  const std::string before = jobs::StateName(job_.state());
-  job_.set_state(state);
   // Before the job itself: watchers leave after a terminal state.
+  Announce(state, now, actions);
+  job_.set_state(state);
+  Publish(now, actions);
+}
+
+void JobLog::Announce(v1::Job::State state, const Now& now, Actions& actions) {
+  CHECK_OK(jobs::CheckTransition(job_.state(), state));
   Occur({.kind = "STATE",
-         .message = absl::StrCat(before, " -> ", jobs::StateName(state)),
+         .message = absl::StrCat(jobs::StateName(job_.state()), " -> ",
+                                 jobs::StateName(state)),
          .step = job_.step()},
         now, actions);
-  Publish(now, actions);
 }
 
 void JobLog::Occur(const Event& event, const Now& now, Actions& actions) {

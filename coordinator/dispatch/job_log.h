@@ -48,12 +48,16 @@ class JobLog {
   void Publish(const Now& now, Actions& actions);
   // CHECKs that the transition is legal: what decides on it is ours.
   void Move(v1::Job::State state, const Now& now, Actions& actions);
+  // Only Move()'s event: the state itself follows later.
+  void Announce(v1::Job::State state, const Now& now, Actions& actions);
   void Occur(const Event& event, const Now& now, Actions& actions);
   // A committed step: a line of metrics.jsonl, which ends in a newline.
   void Step(const v1::StepMetrics& metrics, const std::string& line,
             const Now& now, Actions& actions);
 
   void OpenFolder(Actions& actions);
+  // Whether results are written, and so may be waited for.
+  bool writes() const { return open_ && !job_.run_directory().empty(); }
   void Write(absl::string_view name, const std::string& contents,
              WriteJobFile::Mode mode, Actions& actions);
   // Of the folder `change.name`; nothing where results go nowhere. REQUIRES:

@@ -178,7 +178,7 @@ void JobRun::FailWith(const absl::Status& status, const RunContext& context) {
 
 void JobRun::Fail(Job::StateReason reason, const v1::Cause& cause,
                   const RunContext& context) {
-  if (phase_ == Phase::kStopping || phase_ == Phase::kOver) return;
+  if (ending()) return;
   if (reason == Job::STATE_REASON_STAGE_LOST) log_.OpenFolder(context.actions);
   log_.Occur({.severity = Occurrence::SEVERITY_ERROR,
               .kind = jobs::ReasonName(reason),
@@ -232,20 +232,32 @@ void JobRun::AbortStages(const v1::Cause& cause, const RunContext& context) {
 }
 
 void JobRun::Finish(const Verdict& verdict, const RunContext& context) {
-  phase_ = Phase::kOver;
-  deadline_ = MonotonicTime::Infinite();
-  Job& job = log_.mutable_job();
-  job.set_reason(verdict.reason);
-  if (verdict.cause.code() != 0) *job.mutable_cause() = verdict.cause;
-  *job.mutable_end_time() = common::time::ToProto(context.now.wall);
+  end_ = log_.job();
+  end_.set_state(verdict.state);
+  end_.set_reason(verdict.reason);
+  if (verdict.cause.code() != 0) *end_.mutable_cause() = verdict.cause;
+  *end_.mutable_end_time() = common::time::ToProto(context.now.wall);
   // Of a model that is not whole nothing stays.
   if (verdict.state != Job::STATE_SUCCEEDED) RemoveOutput(context);
   // The summary tells of the end, and the end's event carries the summary.
-  const Job::State before = job.state();
-  job.set_state(verdict.state);
   WriteResults(context);
-  job.set_state(before);
-  log_.Move(verdict.state, context.now, context.actions);
+  log_.Announce(verdict.state, context.now, context.actions);
+  if (!log_.writes()) {
+    End(context);
+    return;
+  }
+  phase_ = Phase::kClosing;
+  since_ = context.now.monotonic;
+  deadline_ = since_ + context.options.results_deadline;
+  log_.Change({.change = ChangeJobFolder::Change::kFlush}, context.actions);
+}
+
+void JobRun::End(const RunContext& context) {
+  phase_ = Phase::kOver;
+  deadline_ = MonotonicTime::Infinite();
+  end_.set_revision(log_.job().revision());
+  log_.mutable_job() = end_;
+  log_.Publish(context.now, context.actions);
 }
 
 void JobRun::WriteResults(const RunContext& context) {
@@ -260,7 +272,7 @@ void JobRun::WriteResults(const RunContext& context) {
   }
   const bool all_ended = !ends_.empty() && ends.size() == ends_.size();
   const std::string summary =
-      Summary({.job = log_.job(),
+      Summary({.job = end_,
                .crew = crew_,
                .plan = plan_.has_value() ? &*plan_ : nullptr,
                .accounting = accounting_.has_value() ? &*accounting_ : nullptr,
@@ -268,7 +280,7 @@ void JobRun::WriteResults(const RunContext& context) {
                .ends = all_ended ? &ends : nullptr,
                .fingerprint = fingerprint_,
                .build = context.options.build});
-  log_.mutable_job().set_summary_json(summary);
+  end_.set_summary_json(summary);
   if (accounting_.has_value()) {
     log_.Write("trace.json",
                ChromeTrace(crew_, accounting_->traced(), first_step_),

@@ -10,10 +10,13 @@
 //   [6] ending        every EndReport                  the folder's name
 //   [7] publishing    model/ stands                    SUCCEEDED
 //   [8] stopping      every Aborted, or its deadline   FAILED or CANCELLED
-//   [9] over
+//   [9] closing       its results, or their deadline   the end is told
+//  [10] over
 //
 //   any of 1 to 6 -> 8 (from 1 straight to 9) on a failure or a cancel; from 7
-//   only when the folder cannot be renamed: no stage is needed any more
+//   only when the folder cannot be renamed: no stage is needed any more. 7 and
+//   8 -> 9, so that whoever hears of the end finds the files whole; without
+//   files straight to 10
 //
 // The job's public state (jobs/job_state.h) follows the phases. Each wait has
 // a deadline; its error names what is missing.
@@ -68,6 +71,8 @@ class JobRun {
   const v1::Job& job() const { return log_.job(); }
   bool queued() const { return phase_ == Phase::kQueued; }
   bool over() const { return phase_ == Phase::kOver; }
+  // It has no stages any more, and only its end is to be told.
+  bool closing() const { return phase_ == Phase::kClosing; }
   const spec::JobSpec& spec() const { return job_.spec; }
   // Whether the stage works for this job.
   bool Has(absl::string_view stage) const { return RankOf(stage) >= 0; }
@@ -129,6 +134,7 @@ class JobRun {
     kEnding,
     kPublishing,
     kStopping,
+    kClosing,
     kOver,
   };
   // How a job that stops ends.
@@ -146,9 +152,10 @@ class JobRun {
             const RunContext& context);
   // Whether what becomes of a stage still decides how the job ends: not once it
   // is stopping, and not while its finished model gets its name.
-  bool NeedsStages() const {
-    return phase_ != Phase::kPublishing && phase_ != Phase::kStopping &&
-           phase_ != Phase::kOver;
+  bool NeedsStages() const { return phase_ != Phase::kPublishing && !ending(); }
+  // Whether it is settled how the job ends.
+  bool ending() const {
+    return phase_ == Phase::kStopping || closing() || over();
   }
   // Elsewhere a message of `phase` is late or early: nobody waits for it.
   bool InPhase(Phase phase) const { return phase_ == phase; }
@@ -221,6 +228,8 @@ class JobRun {
   void FailOverdue(const RunContext& context);
   // Ends without the stages that did not drop the job in time.
   void StopWithout(const RunContext& context);
+  // Ends without its results, which are not written in time.
+  void EndWithout(const RunContext& context);
 
   // job_run_losses.cc
   void OnFailure(absl::string_view stage, const v1::StageFailure& failure,
@@ -237,8 +246,10 @@ class JobRun {
   void Stop(const Verdict& verdict, absl::Duration deadline,
             const RunContext& context);
   void AbortStages(const v1::Cause& cause, const RunContext& context);
+  // Its last results are written, then End().
   void Finish(const Verdict& verdict, const RunContext& context);
   void WriteResults(const RunContext& context);
+  void End(const RunContext& context);
 
   const NewJob job_;
   planner::PlanRequest request_;  // Completed once inputs are checked.
@@ -280,6 +291,7 @@ class JobRun {
 
   FirstCause first_cause_;
   Verdict verdict_;  // While stopping.
+  v1::Job end_;      // While closing: as it will be told.
 };
 
 }  // namespace penstock::coordinator::dispatch

@@ -201,6 +201,21 @@ void JobRun::StopWithout(const RunContext& context) {
   Finish(verdict_, context);
 }
 
+void JobRun::EndWithout(const RunContext& context) {
+  log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
+              .kind = "RESULTS_NOT_WRITTEN",
+              .message = absl::StrCat(
+                  log_.job().run_directory(),
+                  "/summary.json is not written, and maybe other results are "
+                  "not: their disk has not taken them for ",
+                  common::time::DurationText(context.now.monotonic - since_),
+                  ". They follow when it does, unless the coordinator ends "
+                  "before"),
+              .step = log_.job().step()},
+             context.now, context.actions);
+  End(context);
+}
+
 void JobRun::Tick(const RunContext& context) {
   Blame(context);
   if (phase_ == Phase::kStepping) CheckProgress(context);
@@ -210,13 +225,15 @@ void JobRun::Tick(const RunContext& context) {
     KeepWaiting(context);
   } else if (phase_ == Phase::kStopping) {
     StopWithout(context);
+  } else if (closing()) {
+    EndWithout(context);
   } else {
     FailOverdue(context);
   }
 }
 
 MonotonicTime JobRun::NextTick() const {
-  if (phase_ == Phase::kStopping || over()) return deadline_;
+  if (ending()) return deadline_;
   return std::min(deadline_, first_cause_.NextDeadline());
 }
 

@@ -114,6 +114,8 @@ void JobRun::FolderChanged(const dispatch::FolderChanged& done,
     Assemble(context);
   } else if (done.change == Change::kPublish && InPhase(Phase::kPublishing)) {
     Succeed(context);
+  } else if (done.change == Change::kFlush && InPhase(Phase::kClosing)) {
+    End(context);
   }
 }
 

@@ -44,6 +44,9 @@ struct Options {
   // No stage hashes or writes a tensor of the trained model, or has its shard
   // durable, for this long; then, the model's folder gets its name.
   absl::Duration end_deadline = absl::Minutes(10);
+  // A job's last results are not written for this long: its end is told without
+  // them.
+  absl::Duration results_deadline = absl::Seconds(10);
   // A broken session and a broken edge (or a refused monitor port) this close
   // together are one lost stage; a broken edge alone waits this long for a
   // better cause.

@@ -117,6 +117,8 @@ dispatch::FolderChanged ChangeNow(const dispatch::ChangeJobFolder& change,
       done.status = common::file::RenameDurably(
           path.string(), (fs::path(change.directory) / change.to).string());
       break;
+    case Change::kFlush:
+      break;
     case Change::kRemove: {
       std::error_code error;
       fs::remove_all(path, error);

@@ -144,7 +144,9 @@ void FakeCluster::CarryOut(Actions& actions) {
       if (write->mode == WriteJobFile::Mode::kReplace) file.clear();
       file += write->contents;
     } else if (auto* change = std::get_if<ChangeJobFolder>(&action)) {
-      changes.push_back(*change);
+      if (change->change != ChangeJobFolder::Change::kFlush) {
+        changes.push_back(*change);
+      }
       changed.push_back(Change(*change));
     } else if (auto* publish = std::get_if<PublishJob>(&action)) {
       if (publish->job_id == job_id_ || job_id_.empty()) {

@@ -66,7 +66,8 @@ class FakeCluster {
   std::vector<ProbeMonitor> probes;
   std::vector<CloseSession> closed;
 
-  // Of job folders, as they were asked for; answered at once, unless they hang.
+  // Of job folders, as they were asked for, but kFlush; all are answered at
+  // once, unless they hang.
   std::vector<ChangeJobFolder> changes;
   bool changes_folders = true;
   // Why a kind of change fails.

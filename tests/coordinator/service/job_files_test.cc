@@ -42,6 +42,26 @@ JobFiles::Listener Collect(std::vector<absl::Status>& failures) {
               }};
 }
 
+TEST(JobFilesTest, AFlushIsAnsweredWhenAllBeforeItIsWritten) {
+  tests::fakes::TempDir dir;
+  const std::string folder = dir.Path("a");
+  std::string summary;
+  JobFiles::Listener listener;
+  listener.on_change = [&](const dispatch::FolderChanged& done) {
+    EXPECT_OK(done.status);
+    EXPECT_EQ(done.change, dispatch::ChangeJobFolder::Change::kFlush);
+    summary = Contents(fs::path(folder) / "summary.json");
+  };
+  JobFiles files(listener);
+  files.Post(dispatch::WriteJobFile{
+      .directory = folder, .name = "summary.json", .contents = "{}"});
+  files.Post(dispatch::ChangeJobFolder{
+      .directory = folder,
+      .change = dispatch::ChangeJobFolder::Change::kFlush});
+  files.Drain();
+  EXPECT_EQ(summary, "{}");
+}
+
 TEST(JobFilesTest, WritesInOrderAndMakesFolders) {
   tests::fakes::TempDir dir;
   const std::string folder = (fs::path(dir.path()) / "jobs" / "a").string();
