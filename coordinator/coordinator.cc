@@ -16,6 +16,7 @@
 #include "common/time/real_clock.h"
 #include "coordinator/dispatch/core.h"
 #include "coordinator/dispatch/deadlines.h"
+#include "coordinator/dispatch/job_plan.h"
 #include "coordinator/dispatch/options.h"
 #include "coordinator/jobs/in_memory_job_store.h"
 #include "coordinator/jobs/job_state.h"
@@ -115,6 +116,7 @@ class CoordinatorProcess final : public Coordinator,
     server_.reset();  // Nothing calls in any more,
     loop_.Stop();     // what was posted is done,
     probes_.Drain();  // and nothing calls back.
+    planning_.Drain();
     files_.Drain();
   }
 
@@ -200,6 +202,15 @@ class CoordinatorProcess final : public Coordinator,
       core.FolderChanged(done, now, actions);
     });
   }
+  void MakePlan(dispatch::MakePlan action) override {
+    planning_.Post([this, action = std::move(action)] {
+      loop_.Post([made = dispatch::MakePlanOf(action)](
+                     dispatch::Core& core, const dispatch::Now& now,
+                     dispatch::Actions& actions) mutable {
+        core.PlanMade(std::move(made), now, actions);
+      });
+    });
+  }
   void PublishJob(const dispatch::PublishJob& action) override {
     const bool ended =
         action.event.has_job() && jobs::IsTerminal(action.event.job().state());
@@ -224,6 +235,7 @@ class CoordinatorProcess final : public Coordinator,
   service::JobFeed feed_;
   service::JobFiles files_;
   common::sync::SerialQueue probes_;
+  common::sync::SerialQueue planning_;
   service::Admissions admissions_;
   service::CoreLoop loop_;
   const std::unique_ptr<service::Sessions> sessions_;

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/time/clock.h"
+#include "coordinator/planner/model_shape.h"
+#include "coordinator/planner/plan.h"
 #include "coordinator/registry/registry.h"
 #include "coordinator/spec/job_spec.h"
 #include "coordinator/spec/violation.h"
@@ -38,6 +41,14 @@ struct NewJob {
   // Why results cannot go to request.run_directory(); a request that is
   // repeated finds there what it made itself.
   absl::Status run_directory_fault;
+};
+
+// A job with the planner's word on it (job_plan.h).
+struct PlannedJob {
+  NewJob job;
+  planner::PlanRequest request;              // As far as the job file says.
+  std::vector<planner::StageLayers> stages;  // By virtual stage.
+  double bubble_rate = 0;                    // Predicted.
 };
 
 // Puts a message on a session; it is not lost unless the session breaks.
@@ -112,14 +123,28 @@ struct FolderChanged {
   std::string stage_name;
 };
 
+// What a job's stages are to do, now that they and the inputs are known: takes
+// seconds of a core for the largest ones. Answered by Core::PlanMade.
+struct MakePlan {
+  std::string job_id;
+  planner::PlanRequest request;
+};
+
+// The answer; not OK as planner::MakePlan says.
+struct PlanMade {
+  std::string job_id;
+  absl::StatusOr<planner::Plan> plan;
+};
+
 // Something to tell the job's watchers. Revisions of one job are contiguous.
 struct PublishJob {
   std::string job_id;
   v1::JobEvent event;
 };
 
-using Action = std::variant<SendToStage, CloseSession, ProbeMonitor,
-                            WriteJobFile, ChangeJobFolder, PublishJob>;
+using Action =
+    std::variant<SendToStage, CloseSession, ProbeMonitor, WriteJobFile,
+                 ChangeJobFolder, MakePlan, PublishJob>;
 using Actions = std::vector<Action>;
 
 }  // namespace penstock::coordinator::dispatch

@@ -329,6 +329,14 @@ void Core::FolderChanged(const dispatch::FolderChanged& done, const Now& now,
   s.Settle(now, actions);
 }
 
+void Core::PlanMade(dispatch::PlanMade made, const Now& now, Actions& actions) {
+  State& s = *state_;
+  if (JobRun* run = s.FindRun(made.job_id); run != nullptr) {
+    run->PlanMade(std::move(made.plan), s.Context(now, actions));
+  }
+  s.Settle(now, actions);
+}
+
 // --- Time.
 
 void Core::Tick(const Now& now, Actions& actions) {

@@ -5,12 +5,12 @@
 //
 //   client  --CreateJob, CancelJob-->  +------+  --PublishJob, WriteJobFile-->
 //   stage   --RegisterStage, session-> | Core |  --SendToStage, CloseSession->
-//   parent  --ReportStageExit------->  +------+  --ProbeMonitor-->
+//   parent  --ReportStageExit------->  +------+  --ProbeMonitor, MakePlan-->
 //   clock   --Tick-->
 //
 // Inside: registry/ knows the stages, jobs/ the jobs; StageLinks numbers what
 // is sent to a stage and sends it again after a broken session; each job that
-// has not ended has a JobRun (job_run.h), which plans, assembles and steps it.
+// has not ended has a JobRun (job_run.h), which assembles and steps it.
 // Nothing here decides an order of commands: that is the verified plan's.
 //
 // What a stage may rely on, and the other way round:
@@ -44,8 +44,8 @@
 namespace penstock::coordinator::dispatch {
 
 // Thread-compatible: confined to the coordinator's loop. Every method returns
-// at once and appends to `actions`; a failed call has appended what still must
-// happen.
+// at once (planning is an action, and goes before CreateJob) and appends to
+// `actions`; a failed call has appended what still must happen.
 class Core {
  public:
   // `store` is borrowed for the core's life.
@@ -85,10 +85,9 @@ class Core {
 
   // --- Jobs.
 
-  // Unavailable after Close(). AlreadyExists: job_id is taken. A repeated
-  // request_id gets the original job. InvalidArgument: what only the planner
-  // finds, at the key's place.
-  absl::StatusOr<v1::Job> CreateJob(const NewJob& job, const Now& now,
+  // `job` is PlanJob's (job_plan.h). Unavailable after Close(). AlreadyExists:
+  // job_id is taken. A repeated request_id gets the original job.
+  absl::StatusOr<v1::Job> CreateJob(const PlannedJob& job, const Now& now,
                                     Actions& actions);
   // NotFound. FailedPrecondition: it has ended.
   absl::StatusOr<v1::Job> CancelJob(absl::string_view job_id, const Now& now,
@@ -110,6 +109,9 @@ class Core {
   // removed or cut it. The job goes on, with a warning.
   void LinesLost(absl::string_view job_id, absl::string_view file,
                  const Now& now, Actions& actions);
+
+  // The answer to MakePlan.
+  void PlanMade(dispatch::PlanMade made, const Now& now, Actions& actions);
 
   // The answer to ChangeJobFolder. A failure is the job's, as of WriteFailed.
   void FolderChanged(const dispatch::FolderChanged& done, const Now& now,

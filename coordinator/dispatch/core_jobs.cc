@@ -13,12 +13,8 @@
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/core.h"
 #include "coordinator/dispatch/core_state.h"
-#include "coordinator/dispatch/inputs.h"
 #include "coordinator/dispatch/job_log.h"
 #include "coordinator/dispatch/job_run.h"
-#include "coordinator/dispatch/message_size.h"
-#include "coordinator/dispatch/spec_messages.h"
-#include "coordinator/planner/plan.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/resolved_yaml.h"
 
@@ -45,8 +41,9 @@ bool Overlap(absl::string_view a, absl::string_view b) {
 
 // --- Jobs.
 
-absl::StatusOr<Core::State::MadeJob> Core::State::MakeJob(const NewJob& new_job,
-                                                          const Now& now) {
+absl::StatusOr<v1::Job> Core::State::MakeJob(const PlannedJob& planned,
+                                             const Now& now) {
+  const NewJob& new_job = planned.job;
   const v1::CreateJobRequest& request = new_job.request;
   v1::Job job;
   if (!request.job_id().empty()) {
@@ -83,28 +80,17 @@ absl::StatusOr<Core::State::MadeJob> Core::State::MakeJob(const NewJob& new_job,
     job.set_device(
         std::string(spec::NameOf(spec::kDeviceKindNames, new_job.spec.device)));
   }
-  // What schedule and planner find is refused before anything is created.
-  absl::StatusOr<planner::PlanRequest> plan_request = PlanRequestOf(new_job);
-  if (!plan_request.ok()) return PlaceRefusal(new_job, plan_request.status());
-  if (const absl::Status fits = CheckStepFits(*plan_request); !fits.ok()) {
-    return PlaceRefusal(new_job, fits);
-  }
-  const absl::StatusOr<planner::Plan> plan = planner::MakePlan(*plan_request);
-  if (!plan.ok()) return PlaceRefusal(new_job, plan.status());
-  if (const absl::Status fits = CheckFits(*plan_request, *plan); !fits.ok()) {
-    return PlaceRefusal(new_job, fits);
-  }
-  job.set_predicted_bubble_rate(plan->predicted.bubble_rate);
-  return MadeJob{.job = std::move(job), .request = *std::move(plan_request)};
+  job.set_predicted_bubble_rate(planned.bubble_rate);
+  return job;
 }
 
-absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
-                                        Actions& actions) {
+absl::StatusOr<v1::Job> Core::CreateJob(const PlannedJob& planned,
+                                        const Now& now, Actions& actions) {
   State& s = *state_;
   if (s.closing) {
     return absl::UnavailableError("the coordinator is shutting down");
   }
-  const v1::CreateJobRequest& request = new_job.request;
+  const v1::CreateJobRequest& request = planned.job.request;
   if (!request.request_id().empty()) {
     if (!common::ids::IsUuid(request.request_id())) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -120,14 +106,13 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
           " of another request; make a new one"));
     }
   }
-  ASSIGN_OR_RETURN(State::MadeJob made, s.MakeJob(new_job, now));
-  v1::Job& job = made.job;
+  ASSIGN_OR_RETURN(v1::Job job, s.MakeJob(planned, now));
   if (request.validate_only()) {
     job.clear_id();
     job.clear_run_directory();
     return job;
   }
-  RETURN_IF_ERROR(new_job.run_directory_fault);
+  RETURN_IF_ERROR(planned.job.run_directory_fault);
   for (const auto& other : s.runs) {
     if (!Overlap(other->job().run_directory(), job.run_directory())) continue;
     return absl::AlreadyExistsError(
@@ -138,8 +123,8 @@ absl::StatusOr<v1::Job> Core::CreateJob(const NewJob& new_job, const Now& now,
                      "; give another run directory"));
   }
   RETURN_IF_ERROR(s.store.Create({.job = job, .request = request}));
-  s.runs.push_back(std::make_unique<JobRun>(new_job, made.request,
-                                            JobLog(job, s.store), s.options));
+  s.runs.push_back(
+      std::make_unique<JobRun>(planned, JobLog(job, s.store), s.options));
   s.runs.back()->Created(s.Context(now, actions));
   const std::string id = job.id();
   s.Settle(now, actions);

@@ -15,7 +15,6 @@
 #include "coordinator/dispatch/job_run.h"
 #include "coordinator/dispatch/stage_links.h"
 #include "coordinator/jobs/job_store.h"
-#include "coordinator/planner/plan.h"
 #include "coordinator/registry/registry.h"
 
 namespace penstock::coordinator::dispatch {
@@ -68,12 +67,7 @@ struct Core::State {
   }
   // The registry has marked it: ends its session, and its job hears of it.
   void TellLost(const registry::Loss& lost, const Now& now, Actions& actions);
-  // A job that is right, and what the planner was asked for it.
-  struct MadeJob {
-    v1::Job job;
-    planner::PlanRequest request;
-  };
-  absl::StatusOr<MadeJob> MakeJob(const NewJob& job, const Now& now);
+  absl::StatusOr<v1::Job> MakeJob(const PlannedJob& planned, const Now& now);
   // Notices that the coordinator itself did not run, since its last tick.
   void NoticePause(const Now& now, Actions& actions);
   // With fixed_stages: a stage without a job will never have one. The first

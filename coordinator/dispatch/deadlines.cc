@@ -35,6 +35,7 @@ absl::Status CheckDeadlines(const Options& options) {
        {std::pair<const char*, absl::Duration>{"lease", leases.lease},
         {"heartbeat", leases.heartbeat},
         {"check_inputs_deadline", options.check_inputs_deadline},
+        {"planning_deadline", options.planning_deadline},
         {"assembly_deadline", options.assembly_deadline},
         {"assembly_stall_deadline", options.assembly_stall_deadline},
         {"command_deadline", options.command_deadline},

@@ -43,10 +43,10 @@ Job::StateReason JobRun::ReasonOf(const v1::Cause& cause) {
   }
 }
 
-JobRun::JobRun(const NewJob& job, const planner::PlanRequest& request,
-               const JobLog& log, const Options& options)
-    : job_(job),
-      request_(request),
+JobRun::JobRun(const PlannedJob& job, const JobLog& log, const Options& options)
+    : job_(job.job),
+      request_(job.request),
+      stages_(job.stages),
       log_(log),
       first_cause_(options.cause_window) {}
 

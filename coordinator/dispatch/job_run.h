@@ -1,22 +1,24 @@
-// One job from QUEUED to its end: chooses stages, checks inputs, plans,
-// assembles, drives the steps, and finds the first cause when something fails.
+// One job from QUEUED to its end: chooses stages, checks inputs, has it
+// planned, assembles, drives the steps, and finds the first cause when
+// something fails.
 //
 //   phase             waits for                        then
 //   [1] queued        K free stages                    CheckInputs to all
-//   [2] checking      every InputsChecked              plan; the model's folder
-//   [3] probing       every OutputProbed               Assignments
-//   [4] assembling    every StageReady                 the first commands
-//   [5] stepping      reports, acks, evaluations       releases, commands
-//   [6] ending        every EndReport                  the folder's name
-//   [7] publishing    model/ stands                    SUCCEEDED
-//   [8] stopping      every Aborted, or its deadline   FAILED or CANCELLED
-//   [9] closing       its results, or their deadline   the end is told
-//  [10] over
+//   [2] checking      every InputsChecked              MakePlan
+//   [3] planning      the plan                         the model's folder
+//   [4] probing       every OutputProbed               Assignments
+//   [5] assembling    every StageReady                 the first commands
+//   [6] stepping      reports, acks, evaluations       releases, commands
+//   [7] ending        every EndReport                  the folder's name
+//   [8] publishing    model/ stands                    SUCCEEDED
+//   [9] stopping      every Aborted, or its deadline   FAILED or CANCELLED
+//  [10] closing       its results, or their deadline   the end is told
+//  [11] over
 //
-//   any of 1 to 6 -> 8 (from 1 straight to 9) on a failure or a cancel; from 7
-//   only when the folder cannot be renamed: no stage is needed any more. 7 and
-//   8 -> 9, so that whoever hears of the end finds the files whole; without
-//   files straight to 10
+//   any of 1 to 7 -> 9 (from 1 straight to 10) on a failure or a cancel; from 8
+//   only when the folder cannot be renamed: no stage is needed any more. 8 and
+//   9 -> 10, so that whoever hears of the end finds the files whole; without
+//   files straight to 11
 //
 // The job's public state (jobs/job_state.h) follows the phases. Each wait has
 // a deadline; its error names what is missing.
@@ -32,6 +34,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/time/clock.h"
 #include "coordinator/dispatch/accounting.h"
@@ -45,6 +48,7 @@
 #include "coordinator/dispatch/stage_links.h"
 #include "coordinator/dispatch/stall_report.h"
 #include "coordinator/dispatch/step_barrier.h"
+#include "coordinator/planner/model_shape.h"
 #include "coordinator/planner/plan.h"
 #include "coordinator/registry/registry.h"
 
@@ -63,10 +67,7 @@ struct RunContext {
 // Thread-compatible: confined to the core's loop.
 class JobRun {
  public:
-  // `request` is the planner's for `job` (spec_messages.h), of which it has
-  // made a plan.
-  JobRun(const NewJob& job, const planner::PlanRequest& request,
-         const JobLog& log, const Options& options);
+  JobRun(const PlannedJob& job, const JobLog& log, const Options& options);
 
   const v1::Job& job() const { return log_.job(); }
   bool queued() const { return phase_ == Phase::kQueued; }
@@ -110,6 +111,8 @@ class JobRun {
   void ExplainLoss(absl::string_view stage, const std::string& how,
                    const RunContext& context);
 
+  void PlanMade(absl::StatusOr<planner::Plan> plan, const RunContext& context);
+
   // A result file could not be written.
   void WriteFailed(const absl::Status& status, const RunContext& context);
   // Of a result file (core.h).
@@ -128,6 +131,7 @@ class JobRun {
   enum class Phase {
     kQueued,
     kChecking,
+    kPlanning,
     kProbing,
     kAssembling,
     kStepping,
@@ -163,7 +167,9 @@ class JobRun {
   // job_run_assembly.cc
   void OnInputsChecked(int rank, const v1::InputsChecked& checked,
                        const RunContext& context);
-  absl::Status Plan();
+  void OrderPlan(const RunContext& context);
+  // Whether the crew can hold it; InvalidArgument at its place.
+  absl::Status AcceptPlan(planner::Plan plan);
   void Assemble(const RunContext& context);
   void OnReady(int rank, const v1::StageReady& ready,
                const RunContext& context);
@@ -253,6 +259,7 @@ class JobRun {
 
   const NewJob job_;
   planner::PlanRequest request_;  // Completed once inputs are checked.
+  const std::vector<planner::StageLayers> stages_;  // By virtual stage.
   JobLog log_;
   Phase phase_ = Phase::kQueued;
   common::time::MonotonicTime deadline_ =

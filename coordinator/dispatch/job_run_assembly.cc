@@ -1,4 +1,4 @@
-// JobRun from QUEUED to the first command: phases 1 to 4.
+// JobRun from QUEUED to the first command: phases 1 to 5.
 #include <algorithm>
 #include <utility>
 
@@ -32,10 +32,6 @@ bool JobRun::TryStart(const RunContext& context) {
   if (static_cast<int>(crew.members.size()) < wanted) return false;
 
   const absl::Status numerics = AgreeOnNumerics(context.registry, crew);
-  absl::StatusOr<std::vector<planner::StageLayers>> stages =
-      planner::PlanStages(request_);
-  CHECK_OK(stages.status());  // CreateJob made a plan of it.
-
   log_.Move(Job::STATE_PLANNING, context.now, context.actions);
   Job& job = log_.mutable_job();
   job.set_device(crew.device_kind);
@@ -63,7 +59,7 @@ bool JobRun::TryStart(const RunContext& context) {
     context.links.Begin(name, context.epoch);
     v1::CoordinatorMessage message;
     *message.mutable_check_inputs() =
-        CheckInputsFor(job_, job.id(), *stages, placement, rank);
+        CheckInputsFor(job_, job.id(), stages_, placement, rank);
     if (!Tell(rank, std::move(message), context)) {
       return true;
     }
@@ -100,14 +96,10 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
   inputs_ = *std::move(inputs);
   inputs_.spec.device =
       *spec::ValueOf(spec::kDeviceKindNames, crew_.device_kind);
-  if (const absl::Status planned = Plan(); !planned.ok()) {
-    FailWith(planned, context);
-    return;
-  }
-  MakeOutput(context);
+  OrderPlan(context);
 }
 
-absl::Status JobRun::Plan() {
+void JobRun::OrderPlan(const RunContext& context) {
   SetDecidedByData(inputs_.spec, request_);
   request_.packed_bytes = planner::PackedBytesOf(crew_.numerics_id);
   request_.scratch_bytes = planner::ScratchBytesOf(crew_.numerics_id);
@@ -121,16 +113,34 @@ absl::Status JobRun::Plan() {
     request_.device_memory =
         std::min(bytes, request_.device_memory.value_or(bytes));
   }
-  absl::StatusOr<planner::Plan> plan = planner::MakePlan(request_);
-  if (!plan.ok()) return PlaceRefusal(job_, plan.status());
+  phase_ = Phase::kPlanning;
+  since_ = context.now.monotonic;
+  deadline_ = since_ + context.options.planning_deadline;
+  context.actions.push_back(
+      MakePlan{.job_id = log_.job().id(), .request = request_});
+}
+
+void JobRun::PlanMade(absl::StatusOr<planner::Plan> plan,
+                      const RunContext& context) {
+  if (!InPhase(Phase::kPlanning)) return;  // It is stopping.
+  const absl::Status accepted = plan.ok() ? AcceptPlan(*std::move(plan))
+                                          : PlaceRefusal(job_, plan.status());
+  if (!accepted.ok()) {
+    FailWith(accepted, context);
+    return;
+  }
+  MakeOutput(context);
+}
+
+absl::Status JobRun::AcceptPlan(planner::Plan plan) {
   std::vector<int64_t> needs;
-  for (const planner::RankMemory& memory : plan->memory) {
+  for (const planner::RankMemory& memory : plan.memory) {
     needs.push_back(memory.total());
   }
   if (const absl::Status fits = CheckSharedMemory(crew_, needs); !fits.ok()) {
     return PlaceRefusal(job_, fits);
   }
-  plan_ = *std::move(plan);
+  plan_ = std::move(plan);
 
   // Nothing is dropped: the stages' blocks are the model's.
   int64_t blocks = 0;

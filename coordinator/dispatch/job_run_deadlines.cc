@@ -155,6 +155,11 @@ void JobRun::FailOverdue(const RunContext& context) {
           absl::FormatDuration(context.options.check_inputs_deadline), " by ",
           stages);
       break;
+    case Phase::kPlanning:
+      reason = Job::STATE_REASON_INTERNAL;
+      text = absl::StrCat("the coordinator has not planned the job after ",
+                          waited, "; use fewer, larger micro-batches");
+      break;
     case Phase::kProbing:
       text = absl::StrCat("the run directory ", log_.job().run_directory(),
                           " was not written to for ", waited, " by ", stages);

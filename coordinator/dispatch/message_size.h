@@ -11,9 +11,9 @@
 
 namespace penstock::coordinator::dispatch {
 
-// What is said about one step is held to far less than a message may take: a
-// plan of a million commands is made and proved in minutes, not in the seconds
-// that a call may take.
+// What is said about one step is held to far less than a message may take: it
+// is made and read on the loops that heartbeats go through. (How large a plan
+// may be is another limit: schedule/schedule.h.)
 inline constexpr int64_t kStepBytes = int64_t{4} << 20;
 
 // What decides the size of one rank's messages about a step.

@@ -30,6 +30,8 @@ struct Options {
   // for this long has not seen its inputs. Large data take as long as they
   // take.
   absl::Duration check_inputs_deadline = absl::Seconds(10);
+  // A plan takes seconds of a core, and waits for those of other jobs.
+  absl::Duration planning_deadline = absl::Minutes(5);
   // No stage of a job that is assembled reads on or becomes ready for this
   // long: the job fails.
   absl::Duration assembly_stall_deadline = absl::Seconds(120);

@@ -24,8 +24,8 @@ struct Shape {
 };
 
 // Ranks, and stage-micro-batch pairs, that a step may have: what is generated,
-// proved and simulated in a few seconds of one core
-// (build/dev/benchmarks/schedule_benchmark), which is what a call may take.
+// proved and simulated in a few seconds of one core (2 s in all for 1f1b on 32
+// ranks with 32768 micro-batches), which is what a call may take.
 inline constexpr int kMaxRanks = 4096;
 inline constexpr int64_t kMaxCells = int64_t{1} << 20;
 

@@ -73,6 +73,9 @@ void CoreLoop::Do(dispatch::Actions actions) {
     void operator()(dispatch::ChangeJobFolder& action) {
       sink.ChangeJobFolder(std::move(action));
     }
+    void operator()(dispatch::MakePlan& action) {
+      sink.MakePlan(std::move(action));
+    }
     void operator()(const dispatch::PublishJob& action) {
       sink.PublishJob(action);
     }

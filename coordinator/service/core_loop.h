@@ -3,7 +3,7 @@
 // gRPC handlers post what they decoded and finish their calls from the answer;
 // nothing else touches the core. Actions are carried out in their order:
 // messages go to stages (Sessions), files to a writer thread (JobFiles),
-// news to watchers (JobFeed), probes to the probe.
+// news to watchers (JobFeed), probes and plans to threads of their own.
 #ifndef PENSTOCK_COORDINATOR_SERVICE_CORE_LOOP_H_
 #define PENSTOCK_COORDINATOR_SERVICE_CORE_LOOP_H_
 
@@ -28,6 +28,7 @@ class ActionSink {
   virtual void ProbeMonitor(const dispatch::ProbeMonitor& action) = 0;
   virtual void WriteJobFile(dispatch::WriteJobFile action) = 0;
   virtual void ChangeJobFolder(dispatch::ChangeJobFolder action) = 0;
+  virtual void MakePlan(dispatch::MakePlan action) = 0;
   virtual void PublishJob(const dispatch::PublishJob& action) = 0;
 };
 

@@ -18,6 +18,7 @@
 #include "common/status/status_macros.h"
 #include "common/sync/mutex.h"
 #include "common/sync/serial_queue.h"
+#include "coordinator/dispatch/job_plan.h"
 #include "coordinator/jobs/job_state.h"
 #include "coordinator/service/pages.h"
 #include "coordinator/service/unary.h"
@@ -129,9 +130,10 @@ class GrpcJobServer final : public JobServer,
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     const auto ticket = AdmitCall(admissions_.calls, *reactor);
     if (!ticket.has_value()) return reactor;
-    // Parsing opens files: not on gRPC's threads, nor on the core's.
-    files_.Post([this, request, response, reactor, ticket = *ticket] {
-      absl::StatusOr<dispatch::NewJob> job = intake_.Read(*request);
+    // Parsing opens files, and planning computes: not on gRPC's threads, nor on
+    // the core's.
+    intake_queue_.Post([this, request, response, reactor, ticket = *ticket] {
+      absl::StatusOr<dispatch::PlannedJob> job = ReadAndPlan(*request);
       if (!job.ok()) {
         common::rpc::FinishReactor(*reactor, job.status());
         return;
@@ -219,6 +221,12 @@ class GrpcJobServer final : public JobServer,
   }
 
  private:
+  absl::StatusOr<dispatch::PlannedJob> ReadAndPlan(
+      const v1::CreateJobRequest& request) const {
+    ASSIGN_OR_RETURN(dispatch::NewJob job, intake_.Read(request));
+    return dispatch::PlanJob(std::move(job));
+  }
+
   // Shows watchers every 10 s that the stream lives.
   void Bookmarks() {
     while (!ending_.WaitForNotificationWithTimeout(kBookmarkInterval)) {
@@ -232,7 +240,7 @@ class GrpcJobServer final : public JobServer,
   const common::time::Clock& clock_;
   Admissions& admissions_;
   common::rpc::ReactorRegistry& reactors_;
-  common::sync::SerialQueue files_;
+  common::sync::SerialQueue intake_queue_;
   common::sync::Notification ending_;
   std::thread bookmarks_;  // Last: it uses the others.
 };

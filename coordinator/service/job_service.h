@@ -18,7 +18,7 @@ namespace penstock::coordinator::service {
 
 struct Admissions;
 
-// Borrows everything; the intake runs on a thread of the service's.
+// Borrows everything; jobs are read and planned on a thread of the service's.
 // Thread-safe.
 class JobServer {
  public:

@@ -6,6 +6,7 @@
 #include "common/ids/random.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
+#include "coordinator/dispatch/job_plan.h"
 #include "coordinator/jobs/job_state.h"
 #include "server/executor/measured_memory.h"
 #include "server/executor/stage_assignment.h"
@@ -18,7 +19,9 @@ using coordinator::dispatch::Action;
 using coordinator::dispatch::Actions;
 using coordinator::dispatch::ChangeJobFolder;
 using coordinator::dispatch::FolderChanged;
+using coordinator::dispatch::MakePlan;
 using coordinator::dispatch::NewJob;
+using coordinator::dispatch::PlanMade;
 using coordinator::dispatch::SendToStage;
 using coordinator::dispatch::WriteJobFile;
 using server::executor::Executor;
@@ -246,6 +249,7 @@ LocalCluster::LocalCluster(int stages, const Options& options)
 
 absl::Status LocalCluster::CarryOut(Actions& actions) {
   std::vector<FolderChanged> changed;
+  std::vector<PlanMade> planned;
   for (Action& action : actions) {
     if (const auto* send = std::get_if<SendToStage>(&action)) {
       RETURN_IF_ERROR(stages_[send->session - 1]->Take(send->message));
@@ -253,9 +257,16 @@ absl::Status LocalCluster::CarryOut(Actions& actions) {
       if (write->name == "metrics.jsonl") metrics_ += write->contents;
     } else if (const auto* change = std::get_if<ChangeJobFolder>(&action)) {
       changed.push_back({.job_id = change->job_id, .change = change->change});
+    } else if (const auto* plan = std::get_if<MakePlan>(&action)) {
+      planned.push_back(MakePlanOf(*plan));
     }
   }
   actions.clear();
+  for (PlanMade& made : planned) {
+    Actions more;
+    core_.PlanMade(std::move(made), now(), more);
+    RETURN_IF_ERROR(CarryOut(more));
+  }
   for (const FolderChanged& done : changed) {
     if (done.change == ChangeJobFolder::Change::kRemove) continue;
     Actions more;
@@ -266,8 +277,10 @@ absl::Status LocalCluster::CarryOut(Actions& actions) {
 }
 
 absl::StatusOr<v1::Job> LocalCluster::Run(const NewJob& job) {
+  ASSIGN_OR_RETURN(const coordinator::dispatch::PlannedJob planned,
+                   coordinator::dispatch::PlanJob(job));
   Actions actions;
-  ASSIGN_OR_RETURN(v1::Job state, core_.CreateJob(job, now(), actions));
+  ASSIGN_OR_RETURN(v1::Job state, core_.CreateJob(planned, now(), actions));
   RETURN_IF_ERROR(CarryOut(actions));
   while (!coordinator::jobs::IsTerminal(state.state())) {
     const std::unique_ptr<StageMailbox::Letter> letter = mailbox_.Take();

@@ -1,8 +1,11 @@
 #include "tests/coordinator/dispatch/fake_cluster.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/status/error_details.h"
+#include "common/status/status_macros.h"
+#include "coordinator/dispatch/job_plan.h"
 #include "gtest/gtest.h"
 
 namespace penstock::coordinator::dispatch {
@@ -88,8 +91,9 @@ void FakeCluster::Disconnect(FakeStage& stage) {
 }
 
 absl::StatusOr<v1::Job> FakeCluster::Create(const NewJob& job) {
+  ASSIGN_OR_RETURN(const PlannedJob planned, PlanJob(job));
   Actions actions;
-  absl::StatusOr<v1::Job> created = core->CreateJob(job, now(), actions);
+  absl::StatusOr<v1::Job> created = core->CreateJob(planned, now(), actions);
   if (created.ok()) job_id_ = created->id();
   CarryOut(actions);
   return created;
@@ -128,8 +132,15 @@ FolderChanged FakeCluster::Change(const ChangeJobFolder& change) {
   return done;
 }
 
+void FakeCluster::Answer(PlanMade made) {
+  Actions actions;
+  core->PlanMade(std::move(made), now(), actions);
+  CarryOut(actions);
+}
+
 void FakeCluster::CarryOut(Actions& actions) {
   std::vector<FolderChanged> changed;
+  std::vector<PlanMade> planned;
   for (Action& action : actions) {
     if (auto* send = std::get_if<SendToStage>(&action)) {
       const auto it = sessions_.find(send->session);
@@ -148,6 +159,9 @@ void FakeCluster::CarryOut(Actions& actions) {
         changes.push_back(*change);
       }
       changed.push_back(Change(*change));
+    } else if (auto* plan = std::get_if<MakePlan>(&action)) {
+      plans.push_back(*plan);
+      if (makes_plans) planned.push_back(MakePlanOf(*plan));
     } else if (auto* publish = std::get_if<PublishJob>(&action)) {
       if (publish->job_id == job_id_ || job_id_.empty()) {
         events_.push_back(publish->event);
@@ -155,6 +169,7 @@ void FakeCluster::CarryOut(Actions& actions) {
     }
   }
   actions.clear();
+  for (PlanMade& made : planned) Answer(std::move(made));
   for (const FolderChanged& done : changed) {
     if (done.change == ChangeJobFolder::Change::kRemove || !changes_folders) {
       continue;

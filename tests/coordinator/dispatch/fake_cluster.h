@@ -35,6 +35,7 @@ class FakeCluster {
   // Both directions are dead; what was under way is lost.
   void Disconnect(FakeStage& stage);
 
+  // Plans it first.
   absl::StatusOr<v1::Job> Create(const NewJob& job);
   // The parent of a stage says how its process ended.
   absl::Status ReportExit(const std::string& name, int64_t pid, int code);
@@ -72,6 +73,11 @@ class FakeCluster {
   bool changes_folders = true;
   // Why a kind of change fails.
   std::map<ChangeJobFolder::Change, absl::Status> folder_failures;
+
+  // As they were ordered; answered at once, unless the planner has more to do.
+  std::vector<MakePlan> plans;
+  bool makes_plans = true;
+  void Answer(PlanMade made);
 
   void CarryOut(Actions& actions);
 

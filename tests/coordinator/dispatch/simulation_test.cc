@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "coordinator/dispatch/core.h"
+#include "coordinator/dispatch/job_plan.h"
 #include "coordinator/jobs/in_memory_job_store.h"
 #include "coordinator/jobs/job_state.h"
 #include "gtest/gtest.h"
@@ -57,8 +58,10 @@ class World {
   }
 
   void Submit(const NewJob& job) {
+    const auto planned = PlanJob(job);
+    ASSERT_TRUE(planned.ok()) << planned.status();
     Actions actions;
-    const auto created = core_->CreateJob(job, now(), actions);
+    const auto created = core_->CreateJob(*planned, now(), actions);
     ASSERT_TRUE(created.ok()) << created.status();
     id_ = created->id();
     CarryOut(actions);
@@ -274,6 +277,12 @@ class World {
                 core_->FolderChanged(done, now(), more);
                 CarryOut(more);
               });
+      } else if (auto* plan = std::get_if<MakePlan>(&action)) {
+        After(Uniform(absl::Seconds(3)), [this, made = MakePlanOf(*plan)] {
+          Actions more;
+          core_->PlanMade(made, now(), more);
+          CarryOut(more);
+        });
       } else if (auto* write = std::get_if<WriteJobFile>(&action)) {
         if (write->name == "metrics.jsonl") ++lines_;
       }
