@@ -5,12 +5,21 @@
 #include "coordinator/jobs/job_state.h"
 
 namespace penstock::coordinator::service {
+
 void JobFeed::Publish(const std::string& job_id, const v1::JobEvent& event) {
   common::sync::MutexLock lock(&mutex_);
   Job& job = jobs_[job_id];
   job.events.push_back(event);
   if (job.events.size() > kKept) job.events.pop_front();
-  if (event.has_job()) job.snapshot = event;
+  if (event.has_job()) {
+    job.ended = jobs::IsTerminal(event.job().state());
+    if (job.ended) {
+      job.last.Clear();
+      job.events.erase(job.events.begin(), job.events.end() - 1);
+    } else {
+      job.last = event;
+    }
+  }
   for (JobWatcher* watcher : job.watchers) watcher->Offer(event);
 }
 
@@ -26,8 +35,8 @@ absl::Status JobFeed::Watch(const std::string& job_id, int64_t after_revision,
   const int64_t newest = job.events.back().revision();
   int64_t after = after_revision;
   if (after == 0) {
-    watcher->Offer(job.snapshot);
-    after = job.snapshot.revision();
+    watcher->Offer(job.snapshot());
+    after = job.snapshot().revision();
   } else if (after + 1 < oldest) {
     return absl::OutOfRangeError(absl::StrCat(
         "job ", job_id, ": revision ", after_revision,
@@ -36,7 +45,7 @@ absl::Status JobFeed::Watch(const std::string& job_id, int64_t after_revision,
     return absl::OutOfRangeError(
         absl::StrCat("job ", job_id, ": there is no revision ", after_revision,
                      " yet, the newest is ", newest, "; watch again from 0"));
-  } else if (after == newest && jobs::IsTerminal(job.snapshot.job().state())) {
+  } else if (after == newest && job.ended) {
     watcher->End();
     return absl::OkStatus();
   }

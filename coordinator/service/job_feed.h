@@ -33,10 +33,12 @@ class JobWatcher {
 // Thread-safe.
 class JobFeed {
  public:
-  // Events that a watcher may come back for, a job.
+  // Events that a watcher may come back for, of a job that has not ended; of
+  // one that has, the last.
   static constexpr int kKept = 256;
 
-  // Revisions of one job are contiguous, from 1.
+  // Revisions of one job are contiguous, from 1; the last is of a terminal
+  // state.
   void Publish(const std::string& job_id, const v1::JobEvent& event);
 
   // Offers `watcher` everything after `after_revision`, then what comes, until
@@ -52,8 +54,14 @@ class JobFeed {
 
  private:
   struct Job {
+    // Newest event with the whole job.
+    const v1::JobEvent& snapshot() const {
+      return ended ? events.back() : last;
+    }
+
     std::deque<v1::JobEvent> events;  // The newest kKept.
-    v1::JobEvent snapshot;            // Newest event with the whole job.
+    v1::JobEvent last;                // With the whole job, until it has ended.
+    bool ended = false;
     std::set<JobWatcher*> watchers;
   };
 

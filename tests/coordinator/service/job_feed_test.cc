@@ -100,6 +100,24 @@ TEST(JobFeedTest, AJobThatHasEndedHasNothingAfterItsLastRevision) {
   EXPECT_THAT(late.revisions, ElementsAre(2));
 }
 
+TEST(JobFeedTest, OfAJobThatHasEndedTheLastEventIsKept) {
+  JobFeed feed;
+  feed.Publish("a", Snapshot(1));
+  feed.Publish("a", Metrics(2));
+  Recorder early;
+  ASSERT_OK(feed.Watch("a", 0, &early));
+  v1::JobEvent end = Snapshot(3);
+  end.mutable_job()->set_state(v1::Job::STATE_FAILED);
+  feed.Publish("a", end);
+  EXPECT_THAT(early.revisions, ElementsAre(1, 2, 3));
+  Recorder late;
+  ASSERT_OK(feed.Watch("a", 0, &late));
+  EXPECT_THAT(late.revisions, ElementsAre(3));
+  EXPECT_THAT(
+      feed.Watch("a", 1, &late),
+      StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("the oldest is 3")));
+}
+
 TEST(JobFeedTest, UnknownJobIsNotFound) {
   JobFeed feed;
   Recorder watcher;
