@@ -223,6 +223,11 @@ class CoordinatorProcess final : public Coordinator,
     }
   }
 
+  void ForgetJob(const dispatch::ForgetJob& action) override {
+    feed_.Forget(action.job_id);
+    files_.Forget(action.directory);
+  }
+
   std::set<std::string> awaited_;  // Jobs that EndJobs() ends; loop_'s.
   common::sync::Notification jobs_ended_;
 

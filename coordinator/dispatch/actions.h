@@ -142,9 +142,15 @@ struct PublishJob {
   v1::JobEvent event;
 };
 
+// The core has forgotten a job that ended long ago; nothing more comes of it.
+struct ForgetJob {
+  std::string job_id;
+  std::string directory;  // Its result folder, which stays; or "".
+};
+
 using Action =
     std::variant<SendToStage, CloseSession, ProbeMonitor, WriteJobFile,
-                 ChangeJobFolder, MakePlan, PublishJob>;
+                 ChangeJobFolder, MakePlan, PublishJob, ForgetJob>;
 using Actions = std::vector<Action>;
 
 }  // namespace penstock::coordinator::dispatch

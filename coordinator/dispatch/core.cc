@@ -61,6 +61,10 @@ void Core::State::Settle(const Now& now, Actions& actions) {
   runs.erase(std::remove_if(runs.begin(), runs.end(),
                             [](const auto& run) { return run->over(); }),
              runs.end());
+  for (const v1::Job& job : store.ForgetEnded(options.ended_jobs_kept)) {
+    actions.push_back(
+        ForgetJob{.job_id = job.id(), .directory = job.run_directory()});
+  }
   // In order; a job that must wait keeps the later ones of its pool waiting,
   // or small jobs would starve it.
   std::vector<std::string> blocked;

@@ -6,7 +6,7 @@
 //   client  --CreateJob, CancelJob-->  +------+  --PublishJob, WriteJobFile-->
 //   stage   --RegisterStage, session-> | Core |  --SendToStage, CloseSession->
 //   parent  --ReportStageExit------->  +------+  --ProbeMonitor, MakePlan-->
-//   clock   --Tick-->
+//   clock   --Tick-->                                 --ForgetJob-->
 //
 // Inside: registry/ knows the stages, jobs/ the jobs; StageLinks numbers what
 // is sent to a stage and sends it again after a broken session; each job that

@@ -3,6 +3,7 @@
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_OPTIONS_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_OPTIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -23,6 +24,9 @@ struct Options {
   common::ids::RandomSource random;
   // Results of jobs that name no folder go to STATE/jobs/ID.
   std::string state_directory;
+
+  // Jobs that have ended, of which it is still told: those that ended last.
+  size_t ended_jobs_kept = 1000;
 
   // Steps whose commands are sent ahead of the newest committed one.
   int window = 2;

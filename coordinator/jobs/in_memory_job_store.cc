@@ -8,15 +8,16 @@
 
 namespace penstock::coordinator::jobs {
 
-int InMemoryJobStore::Find(absl::string_view id_or_name) const {
+InMemoryJobStore::Records::const_iterator InMemoryJobStore::Find(
+    absl::string_view id_or_name) const {
   if (const auto it = by_id_.find(std::string(id_or_name));
       it != by_id_.end()) {
-    return it->second;
+    return records_.find(it->second);
   }
-  for (int i = static_cast<int>(records_.size()) - 1; i >= 0; --i) {
-    if (records_[i].job.name() == id_or_name) return i;
+  for (auto it = records_.end(); it != records_.begin();) {
+    if ((--it)->second.job.name() == id_or_name) return it;
   }
-  return -1;
+  return records_.end();
 }
 
 absl::Status InMemoryJobStore::Create(const JobRecord& record) {
@@ -25,12 +26,12 @@ absl::Status InMemoryJobStore::Create(const JobRecord& record) {
     return absl::AlreadyExistsError(
         absl::StrCat("there is a job ", id, " already; choose another id"));
   }
-  const int index = static_cast<int>(records_.size());
-  by_id_[id] = index;
+  const int64_t number = created_++;
+  by_id_[id] = number;
   if (!record.request.request_id().empty()) {
-    by_request_id_[record.request.request_id()] = index;
+    by_request_id_[record.request.request_id()] = number;
   }
-  records_.push_back(record);
+  records_[number] = record;
   return absl::OkStatus();
 }
 
@@ -39,9 +40,10 @@ absl::Status InMemoryJobStore::Update(const v1::Job& job) {
   if (it == by_id_.end()) {
     return absl::NotFoundError(absl::StrCat("there is no job ", job.id()));
   }
-  v1::Job& stored = records_[it->second].job;
+  v1::Job& stored = records_.at(it->second).job;
   if (stored.state() != job.state()) {
     RETURN_IF_ERROR(CheckTransition(stored.state(), job.state()));
+    if (IsTerminal(job.state())) ended_.push_back(it->second);
   }
   stored = job;
   return absl::OkStatus();
@@ -49,12 +51,12 @@ absl::Status InMemoryJobStore::Update(const v1::Job& job) {
 
 absl::StatusOr<JobRecord> InMemoryJobStore::Get(
     absl::string_view id_or_name) const {
-  const int index = Find(id_or_name);
-  if (index < 0) {
+  const auto it = Find(id_or_name);
+  if (it == records_.end()) {
     return absl::NotFoundError(
         absl::StrCat("there is no job with id or name \"", id_or_name, "\""));
   }
-  return records_[index];
+  return it->second;
 }
 
 absl::StatusOr<JobRecord> InMemoryJobStore::GetByRequestId(
@@ -64,24 +66,37 @@ absl::StatusOr<JobRecord> InMemoryJobStore::GetByRequestId(
     return absl::NotFoundError(
         absl::StrCat("there is no job of request ", request_id));
   }
-  return records_[it->second];
+  return records_.at(it->second);
 }
 
 absl::StatusOr<std::vector<v1::Job>> InMemoryJobStore::List(
     absl::string_view before, int limit) const {
-  int next = static_cast<int>(records_.size()) - 1;
+  auto next = records_.end();  // One past it.
   if (!before.empty()) {
     const auto it = by_id_.find(std::string(before));
     if (it == by_id_.end()) {
       return absl::NotFoundError(absl::StrCat("there is no job ", before));
     }
-    next = it->second - 1;
+    next = records_.find(it->second);
   }
   std::vector<v1::Job> jobs;
-  for (; next >= 0 && static_cast<int>(jobs.size()) < limit; --next) {
-    jobs.push_back(records_[next].job);
+  while (next != records_.begin() && static_cast<int>(jobs.size()) < limit) {
+    jobs.push_back((--next)->second.job);
   }
   return jobs;
+}
+
+std::vector<v1::Job> InMemoryJobStore::ForgetEnded(size_t kept) {
+  std::vector<v1::Job> forgotten;
+  while (ended_.size() > kept) {
+    const auto it = records_.find(ended_.front());
+    ended_.pop_front();
+    by_id_.erase(it->second.job.id());
+    by_request_id_.erase(it->second.request.request_id());
+    forgotten.push_back(std::move(it->second.job));
+    records_.erase(it);
+  }
+  return forgotten;
 }
 
 }  // namespace penstock::coordinator::jobs

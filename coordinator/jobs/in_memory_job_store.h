@@ -4,6 +4,9 @@
 #ifndef PENSTOCK_COORDINATOR_JOBS_IN_MEMORY_JOB_STORE_H_
 #define PENSTOCK_COORDINATOR_JOBS_IN_MEMORY_JOB_STORE_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,14 +25,20 @@ class InMemoryJobStore final : public JobStore {
       absl::string_view request_id) const override;
   absl::StatusOr<std::vector<v1::Job>> List(absl::string_view before,
                                             int limit) const override;
+  std::vector<v1::Job> ForgetEnded(size_t kept) override;
 
  private:
-  // Index into records_, or -1.
-  int Find(absl::string_view id_or_name) const;
+  // By the order of creation, oldest first.
+  using Records = std::map<int64_t, JobRecord>;
 
-  std::vector<JobRecord> records_;  // Oldest first.
-  std::map<std::string, int> by_id_;
-  std::map<std::string, int> by_request_id_;
+  // records_.end(): there is none.
+  Records::const_iterator Find(absl::string_view id_or_name) const;
+
+  Records records_;
+  int64_t created_ = 0;  // Ever.
+  std::map<std::string, int64_t> by_id_;
+  std::map<std::string, int64_t> by_request_id_;
+  std::deque<int64_t> ended_;  // By the order of their ends, oldest first.
 };
 
 }  // namespace penstock::coordinator::jobs

@@ -3,6 +3,7 @@
 #ifndef PENSTOCK_COORDINATOR_JOBS_JOB_STORE_H_
 #define PENSTOCK_COORDINATOR_JOBS_JOB_STORE_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ class JobStore {
   // newest). NotFound: there is no job `before`.
   virtual absl::StatusOr<std::vector<v1::Job>> List(absl::string_view before,
                                                     int limit) const = 0;
+
+  // Of the jobs that have ended keeps the `kept` that ended last; forgets the
+  // others, with their requests, and returns them.
+  virtual std::vector<v1::Job> ForgetEnded(size_t kept) = 0;
 };
 
 }  // namespace penstock::coordinator::jobs

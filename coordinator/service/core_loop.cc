@@ -79,6 +79,9 @@ void CoreLoop::Do(dispatch::Actions actions) {
     void operator()(const dispatch::PublishJob& action) {
       sink.PublishJob(action);
     }
+    void operator()(const dispatch::ForgetJob& action) {
+      sink.ForgetJob(action);
+    }
   };
   for (dispatch::Action& action : actions) {
     std::visit(Visitor{sink_}, action);

@@ -30,6 +30,7 @@ class ActionSink {
   virtual void ChangeJobFolder(dispatch::ChangeJobFolder action) = 0;
   virtual void MakePlan(dispatch::MakePlan action) = 0;
   virtual void PublishJob(const dispatch::PublishJob& action) = 0;
+  virtual void ForgetJob(const dispatch::ForgetJob& action) = 0;
 };
 
 // Thread-safe.

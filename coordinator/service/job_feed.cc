@@ -23,6 +23,11 @@ void JobFeed::Publish(const std::string& job_id, const v1::JobEvent& event) {
   for (JobWatcher* watcher : job.watchers) watcher->Offer(event);
 }
 
+void JobFeed::Forget(const std::string& job_id) {
+  common::sync::MutexLock lock(&mutex_);
+  jobs_.erase(job_id);
+}
+
 absl::Status JobFeed::Watch(const std::string& job_id, int64_t after_revision,
                             JobWatcher* watcher) {
   common::sync::MutexLock lock(&mutex_);

@@ -41,6 +41,9 @@ class JobFeed {
   // state.
   void Publish(const std::string& job_id, const v1::JobEvent& event);
 
+  // Of a job that has ended: nobody can watch it any more.
+  void Forget(const std::string& job_id);
+
   // Offers `watcher` everything after `after_revision`, then what comes, until
   // Unwatch. 0: the newest snapshot, then what follows it. OutOfRange: that
   // revision is no longer kept, or there was none yet. NotFound: nothing was

@@ -135,14 +135,17 @@ dispatch::FolderChanged ChangeNow(const dispatch::ChangeJobFolder& change,
 JobFiles::JobFiles(Listener listener) : listener_(std::move(listener)) {}
 
 MissingFolder JobFiles::IfMissing(const std::string& directory) const {
-  return made_.count(directory) > 0 ? MissingFolder::kFail
-                                    : MissingFolder::kMake;
+  return folders_.count(directory) > 0 ? MissingFolder::kFail
+                                       : MissingFolder::kMake;
 }
 
 bool JobFiles::HasLostLines(const dispatch::WriteJobFile& write) const {
+  const auto folder = folders_.find(write.directory);
+  if (folder == folders_.end()) return false;
   const std::string path = PathOf(write);
-  const auto before = length_.find(path);
-  return before != length_.end() && LengthOf(path) < before->second;
+  const auto before = folder->second.length.find(path);
+  return before != folder->second.length.end() &&
+         LengthOf(path) < before->second;
 }
 
 void JobFiles::Post(dispatch::WriteJobFile write) {
@@ -153,12 +156,16 @@ void JobFiles::Post(dispatch::WriteJobFile write) {
       listener_.on_failure(write, status);
       return;
     }
-    made_.insert(write.directory);
+    Folder& folder = folders_[write.directory];
     if (write.mode != dispatch::WriteJobFile::Mode::kAppend) return;
     const std::string path = PathOf(write);
-    length_[path] = LengthOf(path);
-    if (lost && lost_.insert(path).second) listener_.on_lost(write);
+    folder.length[path] = LengthOf(path);
+    if (lost && folder.lost.insert(path).second) listener_.on_lost(write);
   });
+}
+
+void JobFiles::Forget(const std::string& directory) {
+  queue_.Post([this, directory] { folders_.erase(directory); });
 }
 
 void JobFiles::Post(dispatch::ChangeJobFolder change) {
@@ -174,7 +181,7 @@ void JobFiles::Post(dispatch::ChangeJobFolder change) {
     }
     if (done.change == dispatch::ChangeJobFolder::Change::kMake &&
         done.status.ok()) {
-      made_.insert(change.directory);
+      folders_.try_emplace(change.directory);
     }
     listener_.on_change(done);
   });

@@ -49,6 +49,9 @@ class JobFiles {
 
   void Post(dispatch::WriteJobFile write);
   void Post(dispatch::ChangeJobFolder change);
+  // Nothing more is written to this folder: what is known of it goes. No file
+  // does.
+  void Forget(const std::string& directory);
   // Returns when everything posted before is written.
   void Drain() { queue_.Drain(); }
 
@@ -59,10 +62,12 @@ class JobFiles {
   bool HasLostLines(const dispatch::WriteJobFile& write) const;
 
   const Listener listener_;
-  // On queue_ only.
-  std::set<std::string> made_;              // Folders.
-  std::map<std::string, uint64_t> length_;  // Of files of lines, in bytes.
-  std::set<std::string> lost_;              // Of those, told about.
+  // What was made. Files of lines, by path:
+  struct Folder {
+    std::map<std::string, uint64_t> length;  // In bytes.
+    std::set<std::string> lost;              // Told about.
+  };
+  std::map<std::string, Folder> folders_;  // On queue_ only.
   common::sync::SerialQueue queue_;
 };
 

@@ -1,6 +1,7 @@
 // The end of a job is told when its results are written, and nothing waits for
 // that but the job itself; a disk that does not answer is named.
 #include <string>
+#include <vector>
 
 #include "coordinator/dispatch/core.h"
 #include "gmock/gmock.h"
@@ -114,6 +115,28 @@ TEST_F(CoreResultsTest, AStageThatDidNotDropTheJobMaySpeakMeanwhile) {
   EXPECT_EQ(cluster_.Job().state(), Job::STATE_RUNNING);
   Flushed();
   cluster_.Ended(Job::STATE_FAILED, Job::STATE_REASON_INTERNAL);
+}
+
+TEST(CoreForgettingTest, OfEndedJobsSoManyAreKept) {
+  FakeCluster cluster(Options{.ended_jobs_kept = 2});
+  cluster.Start(1);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 4; ++i) {
+    NewJob job = TinyJob(1, 1);
+    job.request.set_run_directory("/runs/" + std::to_string(i));
+    ASSERT_OK_AND_ASSIGN(const Job created, cluster.Create(job));
+    ids.push_back(created.id());
+    cluster.Run();
+    cluster.Ended(Job::STATE_SUCCEEDED, Job::STATE_REASON_UNSPECIFIED);
+  }
+  ASSERT_EQ(cluster.forgotten.size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(cluster.forgotten[i].job_id, ids[i]);
+    EXPECT_EQ(cluster.forgotten[i].directory, "/runs/" + std::to_string(i));
+    EXPECT_THAT(cluster.core->GetJob(ids[i]).status(),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr(ids[i])));
+    EXPECT_OK(cluster.core->GetJob(ids[i + 2]).status());
+  }
 }
 
 }  // namespace

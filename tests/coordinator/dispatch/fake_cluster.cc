@@ -162,6 +162,8 @@ void FakeCluster::CarryOut(Actions& actions) {
     } else if (auto* plan = std::get_if<MakePlan>(&action)) {
       plans.push_back(*plan);
       if (makes_plans) planned.push_back(MakePlanOf(*plan));
+    } else if (auto* forget = std::get_if<ForgetJob>(&action)) {
+      forgotten.push_back(*forget);
     } else if (auto* publish = std::get_if<PublishJob>(&action)) {
       if (publish->job_id == job_id_ || job_id_.empty()) {
         events_.push_back(publish->event);

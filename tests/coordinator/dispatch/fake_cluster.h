@@ -66,6 +66,7 @@ class FakeCluster {
   std::unique_ptr<Core> core;
   std::vector<ProbeMonitor> probes;
   std::vector<CloseSession> closed;
+  std::vector<ForgetJob> forgotten;
 
   // Of job folders, as they were asked for, but kFlush; all are answered at
   // once, unless they hang.

@@ -1,6 +1,7 @@
 #include "coordinator/jobs/in_memory_job_store.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,6 +12,7 @@ namespace {
 
 using penstock::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using v1::Job;
 
 JobRecord Record(const std::string& id, const std::string& name,
@@ -49,6 +51,38 @@ TEST(InMemoryJobStoreTest, ARequestIdFindsItsJob) {
   EXPECT_EQ(found.job.id(), "a-1");
   EXPECT_THAT(store.GetByRequestId("r2"),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST(InMemoryJobStoreTest, OfEndedJobsThoseThatEndedLastAreKept) {
+  InMemoryJobStore store;
+  const auto fail = [&store](const std::string& id) {
+    ASSERT_OK_AND_ASSIGN(JobRecord record, store.Get(id));
+    record.job.set_state(Job::STATE_FAILED);
+    ASSERT_OK(store.Update(record.job));
+    ASSERT_OK(store.Update(record.job));  // It ends once.
+  };
+  for (const char* id : {"a-1", "a-2", "a-3", "a-4"}) {
+    ASSERT_OK(store.Create(Record(id, "a", std::string("request-") + id)));
+  }
+  fail("a-2");
+  fail("a-3");
+  fail("a-1");
+  EXPECT_THAT(store.ForgetEnded(3), IsEmpty());
+  const std::vector<Job> forgotten = store.ForgetEnded(1);
+  ASSERT_EQ(forgotten.size(), 2);
+  EXPECT_EQ(forgotten[0].id(), "a-2");
+  EXPECT_EQ(forgotten[1].id(), "a-3");
+  EXPECT_THAT(store.Get("a-2"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(store.GetByRequestId("request-a-2"),
+              StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Job> left, store.List("", 10));
+  ASSERT_EQ(left.size(), 2);
+  EXPECT_EQ(left[0].id(), "a-4");
+  EXPECT_EQ(left[1].id(), "a-1");
+  // One that has not ended stays, whatever comes after it.
+  EXPECT_EQ(store.ForgetEnded(0).size(), 1);
+  EXPECT_OK(store.GetByRequestId("request-a-4").status());
+  ASSERT_OK(store.Create(Record("a-2", "a", "request-a-2")));
 }
 
 TEST(InMemoryJobStoreTest, UpdatesKeepToTheTable) {

@@ -125,6 +125,19 @@ TEST(JobFeedTest, UnknownJobIsNotFound) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST(JobFeedTest, AForgottenJobIsNotFound) {
+  JobFeed feed;
+  Recorder watcher;
+  v1::JobEvent end = Snapshot(1);
+  end.mutable_job()->set_state(v1::Job::STATE_FAILED);
+  feed.Publish("a", end);
+  ASSERT_OK(feed.Watch("a", 0, &watcher));
+  feed.Forget("a");
+  EXPECT_THAT(feed.Watch("a", 0, &watcher),
+              StatusIs(absl::StatusCode::kNotFound));
+  feed.Unwatch(&watcher);
+}
+
 TEST(JobFeedTest, UnwatchedHearsNothingMore) {
   JobFeed feed;
   feed.Publish("a", Snapshot(1));

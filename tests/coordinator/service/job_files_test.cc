@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 using ::penstock::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Mode = dispatch::WriteJobFile::Mode;
 
@@ -211,6 +212,25 @@ TEST(JobFilesTest, AFolderThatWasRemovedOrRenamedIsNotMadeAgain) {
                                     HasSubstr("the folder " + folder +
                                               " was removed or renamed")));
   EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST(JobFilesTest, OfAForgottenFolderNothingIsKnown) {
+  tests::fakes::TempDir dir;
+  const std::string folder = dir.Path("a");
+  std::vector<absl::Status> failures;
+  JobFiles files(Collect(failures));
+  const dispatch::WriteJobFile line{.directory = folder,
+                                    .name = "metrics.jsonl",
+                                    .contents = "x\n",
+                                    .mode = Mode::kAppend};
+  files.Post(line);
+  files.Drain();
+  fs::remove_all(folder);
+  files.Forget(folder);
+  files.Post(line);  // As the first of a job.
+  files.Drain();
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_EQ(Contents(fs::path(folder) / "metrics.jsonl"), "x\n");
 }
 
 using Change = dispatch::ChangeJobFolder::Change;
