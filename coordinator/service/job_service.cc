@@ -2,7 +2,6 @@
 
 #include <grpcpp/support/server_callback.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -167,16 +166,9 @@ class GrpcJobServer final : public JobServer,
         [request](dispatch::Core& core, const dispatch::Now&,
                   dispatch::Actions&) -> absl::StatusOr<v1::ListJobsResponse> {
           ASSIGN_OR_RETURN(const int size, PageSize(request->page_size()));
-          ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
+          ASSIGN_OR_RETURN(std::vector<v1::Job> jobs,
                            core.ListJobs(request->page_token(), size + 1));
-          v1::ListJobsResponse page;
-          for (int i = 0; i < std::min<int>(size, jobs.size()); ++i) {
-            *page.add_jobs() = jobs[i];
-          }
-          if (static_cast<int>(jobs.size()) > size) {
-            page.set_next_page_token(jobs[size - 1].id());
-          }
-          return page;
+          return PageOfJobs(std::move(jobs), size);
         });
   }
 

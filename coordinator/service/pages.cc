@@ -34,4 +34,20 @@ absl::StatusOr<v1::ListStagesResponse> PageOfStages(
   return page;
 }
 
+v1::ListJobsResponse PageOfJobs(std::vector<v1::Job> jobs, int size,
+                                int64_t bytes) {
+  // Before each element: its tag, and its length in as many as five bytes.
+  constexpr int64_t kElement = 6;
+  v1::ListJobsResponse page;
+  for (v1::Job& job : jobs) {
+    bytes -= static_cast<int64_t>(job.ByteSizeLong()) + kElement;
+    if (page.jobs_size() == size || (bytes < 0 && page.jobs_size() > 0)) {
+      page.set_next_page_token(page.jobs(page.jobs_size() - 1).id());
+      break;
+    }
+    *page.add_jobs() = std::move(job);
+  }
+  return page;
+}
+
 }  // namespace penstock::coordinator::service

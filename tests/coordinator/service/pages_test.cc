@@ -37,6 +37,44 @@ TEST(PagesTest, SizesAreDefaultedAndCut) {
                                      HasSubstr("page_size is -1")));
 }
 
+// "job-0", ... with so many bytes each, and few more.
+std::vector<v1::Job> Jobs(int count, int bytes) {
+  std::vector<v1::Job> jobs(count);
+  for (int i = 0; i < count; ++i) {
+    jobs[i].set_id(absl::StrCat("job-", i));
+    jobs[i].set_summary_json(std::string(bytes, 's'));
+  }
+  return jobs;
+}
+
+TEST(PagesTest, APageOfJobsNamesItsLastWhereThereAreMore) {
+  v1::ListJobsResponse page = PageOfJobs(Jobs(3, 10), 2);
+  ASSERT_EQ(page.jobs_size(), 2);
+  EXPECT_EQ(page.jobs(0).id(), "job-0");
+  EXPECT_EQ(page.next_page_token(), "job-1");
+  page = PageOfJobs(Jobs(2, 10), 2);
+  EXPECT_EQ(page.jobs_size(), 2);
+  EXPECT_EQ(page.next_page_token(), "");
+  EXPECT_EQ(PageOfJobs({}, 2).jobs_size(), 0);
+}
+
+TEST(PagesTest, APageOfLargeJobsFitsInAMessage) {
+  const v1::ListJobsResponse page = PageOfJobs(Jobs(1000, 100'000), 1000);
+  EXPECT_EQ(page.jobs_size(), 41);
+  EXPECT_EQ(page.next_page_token(), "job-40");
+  EXPECT_LE(page.ByteSizeLong(), 4 << 20);
+  // Small ones too, of which what is around them counts.
+  const v1::ListJobsResponse small = PageOfJobs(Jobs(1000, 20), 1000, 1000);
+  EXPECT_GT(small.jobs_size(), 20);
+  EXPECT_LE(small.ByteSizeLong(), 1000 + 10);  // And the token.
+}
+
+TEST(PagesTest, AJobThatIsTooLargeIsAPage) {
+  const v1::ListJobsResponse page = PageOfJobs(Jobs(2, 1000), 10, 100);
+  EXPECT_EQ(page.jobs_size(), 1);
+  EXPECT_EQ(page.next_page_token(), "job-0");
+}
+
 TEST(PagesTest, Stage2ComesBeforeStage10OnEveryPage) {
   std::vector<std::string> all;
   std::string token;
