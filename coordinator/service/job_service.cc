@@ -141,8 +141,9 @@ class GrpcJobServer final : public JobServer,
                      dispatch::Core& core, const dispatch::Now& now,
                      dispatch::Actions& actions) {
         absl::StatusOr<v1::Job> created = core.CreateJob(job, now, actions);
-        if (created.ok()) *response = *std::move(created);
-        common::rpc::FinishReactor(*reactor, created.status());
+        const absl::Status status = created.status();
+        if (status.ok()) *response = *std::move(created);
+        common::rpc::FinishReactor(*reactor, status);
       });
     });
     return reactor;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/rpc/grpc_status.h"
 #include "common/sync/serial_queue.h"
@@ -46,8 +47,9 @@ class GrpcPlanServer final : public PlanServer,
     if (!ticket.has_value()) return reactor;
     queue_.Post([request, response, compute, reactor, ticket = *ticket] {
       absl::StatusOr<Response> result = compute(*request);
-      if (result.ok()) *response = *std::move(result);
-      common::rpc::FinishReactor(*reactor, result.status());
+      const absl::Status status = result.status();
+      if (status.ok()) *response = *std::move(result);
+      common::rpc::FinishReactor(*reactor, status);
     });
     return reactor;
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/rpc/admission.h"
 #include "common/rpc/grpc_status.h"
@@ -41,8 +42,9 @@ grpc::ServerUnaryReactor* AnswerFromCore(grpc::CallbackServerContext* context,
                 dispatch::Core& core, const dispatch::Now& now,
                 dispatch::Actions& actions) {
     absl::StatusOr<Response> result = call(core, now, actions);
-    if (result.ok()) *response = *std::move(result);
-    common::rpc::FinishReactor(*reactor, result.status());
+    const absl::Status status = result.status();
+    if (status.ok()) *response = *std::move(result);
+    common::rpc::FinishReactor(*reactor, status);
   });
   return reactor;
 }
