@@ -181,6 +181,7 @@ void Executor::Engine() {
 
 std::optional<Executor::Work> Executor::NextWork() {
   MutexLock lock(&mutex_);
+  working_ = false;
   const auto ready = [this] {
     mutex_.AssertHeld();
     return !stopped_.ok() || !work_.empty();
@@ -189,6 +190,7 @@ std::optional<Executor::Work> Executor::NextWork() {
   if (!stopped_.ok()) return std::nullopt;
   std::optional<Work> work = std::move(work_.front());
   work_.pop_front();
+  working_ = true;
   return work;
 }
 
@@ -344,7 +346,8 @@ ExecutorStatus Executor::status() const {
   status.activation_bytes = board_.activation_bytes();
   MutexLock lock(&mutex_);
   status.applied_step = applied_step_;
-  status.queued = work_.size();
+  const bool working = working_ && stopped_.ok();
+  status.queued = static_cast<int>(work_.size()) + (working ? 1 : 0);
   status.stopped = stopped_;
   status.peak_activation_bytes = peak_activation_bytes_;
   return status;

@@ -56,7 +56,8 @@ struct ExecutorStatus {
   int64_t applied_step = 0;
   // Grows with every command started, and at END with every tensor.
   int64_t progress = 0;
-  int queued = 0;  // Commands not started: steps queued, and END.
+  // Steps, evaluations and END that are not over, the one that runs included.
+  int queued = 0;
   std::optional<HeadCommand> head;
   std::string waiting_for;          // "activation 0->1 from stage-0", or empty.
   std::optional<v1::Edge> awaited;  // The edge of `waiting_for`.
@@ -136,7 +137,7 @@ class Executor {
            Deps deps);
   absl::Status Start();
   void Engine();
-  // The next piece of work; nothing once stopped.
+  // The piece before is over. The next one; nothing once stopped.
   std::optional<Work> NextWork();
   absl::Status Run(const Program& program);
   absl::Status Run(const v1::End& end);
@@ -162,7 +163,8 @@ class Executor {
   std::unique_ptr<StepRunner> runner_;
 
   mutable common::sync::Mutex mutex_;
-  std::deque<Work> work_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Work> work_ ABSL_GUARDED_BY(mutex_);  // Not begun.
+  bool working_ ABSL_GUARDED_BY(mutex_) = false;   // On what it took of that.
   std::optional<v1::ReleaseStep> release_ ABSL_GUARDED_BY(mutex_);
   int64_t queued_step_ ABSL_GUARDED_BY(mutex_);  // Newest TRAIN.
   int64_t applied_step_ ABSL_GUARDED_BY(mutex_);

@@ -84,6 +84,26 @@ TEST(ExecutorTest, CommandsOutOfTurnAreRefused) {
               StatusIs(absl::StatusCode::kAborted));
 }
 
+// Without it a last step would look like no work at all, however long it takes.
+TEST(ExecutorTest, TheStepThatRunsIsCountedAsQueued) {
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(Options("1f1b", 1, 2)));
+  Executor& executor = pipeline->executor(0);
+  EXPECT_EQ(executor.status().queued, 0);
+  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 1)));
+  EXPECT_EQ(executor.status().queued, 1);
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(1).
+  EXPECT_EQ(executor.status().queued, 1);
+  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 2)));
+  EXPECT_EQ(executor.status().queued, 2);
+  ASSERT_OK(executor.Enqueue(Release(1)));
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // ApplyAck(1).
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(2).
+  EXPECT_EQ(executor.status().queued, 1);
+  pipeline->Abort();
+  EXPECT_EQ(executor.status().queued, 0);
+}
+
 TEST(ExecutorTest, BadProgramIsRefusedBeforeAnythingRuns) {
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(Options("1f1b", 1, 2)));
