@@ -331,13 +331,13 @@ std::vector<v1::Edge> StageJob::unconnected() const {
 }
 
 absl::Status StageJob::Run(const RunAction& work) {
-  const absl::Status status = std::visit(
+  return std::visit(
       [this](const auto& message) { return executor_->Enqueue(message); },
       work.work);
-  // What came too late is no failure of its own. The executor has told the
-  // cause, or is about to, and knows more of it: the edge, by which the
-  // coordinator finds the stage to blame.
-  return executor_->Stopped().ok() ? status : absl::OkStatus();
+}
+
+bool StageJob::TellsFailure() const {
+  return !executor_->Stopped().ok() || transport_->failure().edge.has_value();
 }
 
 void StageJob::Abort(const absl::Status& cause) { executor_->Abort(cause); }

@@ -89,9 +89,12 @@ class StageJob {
   // take, and says what was built.
   absl::StatusOr<v1::StageReady> Connect();
 
-  // FailedPrecondition, InvalidArgument: as Executor::Enqueue. OK, and nothing
-  // is done, once the executor stopped: it reports the cause itself.
+  // As Executor::Enqueue.
   absl::Status Run(const RunAction& work);
+  // Whether the executor has told why this job ends, or is about to. It knows
+  // the edge, by which the coordinator finds the stage to blame: an error of
+  // Connect() or Run() is then no failure of its own.
+  bool TellsFailure() const;
   void Abort(const absl::Status& cause);
 
   int rank() const { return assignment_.rank; }

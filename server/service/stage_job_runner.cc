@@ -78,7 +78,8 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
     absl::StatusOr<std::unique_ptr<StageJob>> made =
         StageJob::Create(resources_, assignment, epoch, inputs_, report_);
     if (!made.ok()) {
-      ReportFailure(epoch, WithRemedy(made.status(), resources_.stage_name));
+      ReportFailure(epoch, WithRemedy(made.status(), resources_.stage_name),
+                    nullptr);
       return;
     }
     const std::shared_ptr<StageJob> job = *std::move(made);
@@ -90,7 +91,7 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
     }
     absl::StatusOr<v1::StageReady> ready = job->Connect();
     if (!ready.ok()) {
-      ReportFailure(epoch, ready.status());
+      ReportFailure(epoch, ready.status(), job.get());
       return;
     }
     v1::StageMessage message;
@@ -116,7 +117,7 @@ void StageJobRunner::Run(int64_t epoch, RunAction work) {
                      : absl::FailedPreconditionError(
                            "commands came before the assignment was ready");
   if (!status.ok()) {
-    ReportFailure(epoch, status);
+    ReportFailure(epoch, status, job.get());
     return;
   }
   MutexLock lock(&mutex_);
@@ -158,7 +159,9 @@ std::shared_ptr<StageJob> StageJobRunner::Current() const {
   return job_;
 }
 
-void StageJobRunner::ReportFailure(int64_t epoch, const absl::Status& status) {
+void StageJobRunner::ReportFailure(int64_t epoch, const absl::Status& status,
+                                   const StageJob* job) {
+  if (job != nullptr && job->TellsFailure()) return;
   {
     // What an abort did to the work of its epoch is no failure.
     MutexLock lock(&mutex_);

@@ -32,8 +32,9 @@ class StageJobRunner final : public JobRunner {
 
  private:
   std::shared_ptr<StageJob> Current() const;
-  // Unless the epoch was aborted.
-  void ReportFailure(int64_t epoch, const absl::Status& status);
+  // Unless the epoch was aborted, or the job tells a better cause itself.
+  void ReportFailure(int64_t epoch, const absl::Status& status,
+                     const StageJob* job);
 
   // Constant after construction.
   const StageResources& resources_;

@@ -128,8 +128,9 @@ class Transport {
   virtual Failure failure() const = 0;
   absl::Status status() const { return failure().status; }
 
-  // Calls `callback` once, from some thread, at the first failure (not for
-  // Abort or Close). Set before the first Send or Receive. It must not block.
+  // Calls `callback` once, from some thread, when an edge is the first to fail
+  // (not for Abort, Close and Connect's deadline), also where it has failed
+  // already. Set before the first Send or Receive. It must not block.
   virtual void OnFailure(std::function<void(const Failure&)> callback) = 0;
 
   // Fails every pending and later event with `cause` and drops all

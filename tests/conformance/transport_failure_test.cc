@@ -117,6 +117,25 @@ TEST_P(FailureTest, ADeadPeerFailsEveryWaiterWithItsNameAndEdge) {
   EXPECT_EQ(calls.load(), 1);
 }
 
+TEST_P(FailureTest, WhoAsksAfterTheFailureIsToldAllTheSame) {
+  const std::vector<Link> links = {{Activation(0), 0, 1}};
+  Rank a(*world_, 0, links);
+  auto b = std::make_unique<Rank>(*world_, 1, links);
+  ASSERT_OK(a->Connect(Soon()));
+  auto sent = a.Send(Activation(0), 1, {1});
+  b.reset();
+  ASSERT_THAT(sent->Await(), StatusIs(absl::StatusCode::kUnavailable));
+  common::sync::Notification told;
+  Failure failure;
+  a->OnFailure([&](const Failure& first) {
+    failure = first;
+    told.Notify();
+  });
+  ASSERT_TRUE(told.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_EQ(failure, a->failure());
+  EXPECT_EQ(failure.edge, Activation(0));
+}
+
 TEST_P(FailureTest, OneDeadRankIsNotReportedForItsLiveNeighbours) {
   const std::vector<Link> links = {{Activation(0), 0, 1},
                                    {Activation(1), 1, 2}};

@@ -128,8 +128,13 @@ Failure Exchange::failure(const Member& member) const {
 
 void Exchange::SetOnFailure(Member& member,
                             std::function<void(const Failure&)> callback) {
-  MutexLock lock(&mutex_);
-  member.on_failure = std::move(callback);
+  Calls calls;
+  {
+    MutexLock lock(&mutex_);
+    member.on_failure = std::move(callback);
+    if (member.failure.edge.has_value()) TellFailureLocked(member, calls);
+  }
+  RunCalls(calls);
 }
 
 absl::Status Exchange::Close(Member& member, absl::Time deadline) {

@@ -102,6 +102,8 @@ class Exchange {
   // Fails the peers of a member that is gone.
   void FailPeersLocked(Member& member, absl::string_view what, Calls& calls)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellFailureLocked(Member& member, Calls& calls)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunCalls(const Calls& calls);
   void DeliverDelayed();
 

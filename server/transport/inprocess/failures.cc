@@ -13,11 +13,14 @@ void Exchange::FailLocked(Member* member, const Channel& channel,
                           const absl::Status& failure, Calls& calls) {
   if (member == nullptr || !member->failure.status.ok() || member->gone) return;
   member->failure = {.status = failure, .edge = channel.edge};
-  if (member->on_failure) {
-    ++member->callbacks;
-    calls.push_back(member);
-  }
+  TellFailureLocked(*member, calls);
   CloseOperationsLocked(*member);
+}
+
+void Exchange::TellFailureLocked(Member& member, Calls& calls) {
+  if (!member.on_failure) return;
+  ++member.callbacks;
+  calls.push_back(&member);
 }
 
 void Exchange::CloseOperationsLocked(Member& member) {

@@ -91,6 +91,14 @@ Failure Epoch::failure() const {
 void Epoch::OnFailure(std::function<void(const Failure&)> callback) {
   MutexLock lock(&mutex_);
   on_failure_ = std::move(callback);
+  if (failure_.edge.has_value()) TellFailureLocked();
+}
+
+void Epoch::TellFailureLocked() {
+  if (!on_failure_) return;
+  // On the loop thread, which the transport's destructor waits for.
+  loop_.Run(
+      [callback = on_failure_, failure = failure_] { callback(failure); });
 }
 
 void Epoch::FailConnections(const absl::Status& failure) {
@@ -103,10 +111,7 @@ void Epoch::OnBroken(const Failure& failure) {
     MutexLock lock(&mutex_);
     if (!failure_.status.ok()) return;
     failure_ = failure;
-    // On the loop thread, which the transport's destructor waits for.
-    if (on_failure_) {
-      loop_.Run([callback = on_failure_, failure] { callback(failure); });
-    }
+    TellFailureLocked();
   }
   FailConnections(failure.status);
 }

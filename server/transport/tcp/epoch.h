@@ -64,6 +64,7 @@ class Epoch final : public ConnectionOwner {
  private:
   Epoch(const TransportOptions& options, EventLoop& loop,
         const common::time::Clock& clock);
+  void TellFailureLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FailConnections(const absl::Status& failure);
 
   // Constant after Create().

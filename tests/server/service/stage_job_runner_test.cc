@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -247,6 +248,50 @@ TEST_F(StageJobRunnerTest, AnAbortEndsAnAssemblyThatWaitsForItsPeers) {
   EXPECT_EQ(next.message.aborted().epoch(), 2) << next.message.DebugString();
   EXPECT_EQ(Status().state(), v1::Stage::STATE_REGISTERED);
   EXPECT_EQ(Status().last_error().message(), "stage-1 died");
+}
+
+// The coordinator finds the stage to blame by the edge.
+TEST_F(StageJobRunnerTest, AnEdgeThatBreaksDuringTheAssemblyIsToldAsAnEdge) {
+  StageResources resources = resources_;
+  resources.stage_name = "stage-1";
+  common::sync::Notification connecting;
+  resources.make_transport = [&](const transport::TransportOptions& options)
+      -> absl::StatusOr<std::unique_ptr<transport::Transport>> {
+    ASSIGN_OR_RETURN(auto joined, hub_.Join("stage-1", options));
+    return std::make_unique<ConnectingTransport>(std::move(joined), connecting);
+  };
+  Recorded<Reported> heard;
+  StageJobRunner neighbour(resources,
+                           [&heard](int64_t epoch, v1::StageMessage message) {
+                             heard.Put({epoch, std::move(message)});
+                           });
+  // Nobody is stage-2: both wait.
+  runner_->Assemble(1, AssignmentOf(3, 0));
+  neighbour.Assemble(1, AssignmentOf(3, 1));
+  connecting_.WaitForNotification();
+  connecting.WaitForNotification();
+  Abort(2, absl::UnavailableError("stage-0 died"));
+  // What the assembly itself would say comes before the answer to the probe.
+  v1::ProbeOutput probe;
+  probe.set_directory(dir_.path());
+  probe.set_file("probe");
+  neighbour.ProbeOutput(1, probe);
+  bool probed = false, told = false;
+  while (!probed || !told) {
+    const std::optional<Reported> next = heard.Take();
+    ASSERT_TRUE(next.has_value());
+    if (next->message.has_output_probed()) {
+      probed = true;
+      continue;
+    }
+    ASSERT_TRUE(next->message.has_failure()) << next->message.DebugString();
+    const v1::StageFailure& failure = next->message.failure();
+    ASSERT_TRUE(failure.has_edge()) << failure.DebugString();
+    EXPECT_EQ(failure.cause().reason(), "EDGE_BROKEN");
+    EXPECT_THAT(failure.cause().message(), HasSubstr("peer stage-0"));
+    told = true;
+  }
+  EXPECT_TRUE(heard.empty());
 }
 
 TEST_F(StageJobRunnerTest, WorkOfAnAbortedEpochIsDropped) {
