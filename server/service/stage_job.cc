@@ -1,5 +1,6 @@
 #include "server/service/stage_job.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -89,13 +90,42 @@ data::Format Decode(v1::DataConfig::Format format) {
   }
 }
 
+// The assignment's values come from what was reported of these data.
+absl::Status CheckResolved(const v1::DataConfig& data,
+                           const model::ModelConfig& model,
+                           const data::Dataset& dataset) {
+  const int64_t length = dataset.sequence_length();
+  if ((data.sequence_length() != 0 && data.sequence_length() != length) ||
+      model.context < length) {
+    return absl::InternalError(absl::StrCat(
+        data.train_path(), ": its sequences predict ", length,
+        " tokens each, but the assignment says ", data.sequence_length(),
+        " and model.context ", model.context));
+  }
+  int64_t largest = dataset.train_report().largest_id;
+  if (const auto& validation = dataset.validation_report()) {
+    largest = std::max(largest, validation->largest_id);
+  }
+  if (model.vocab != 0 && model.vocab <= largest) {
+    return absl::InternalError(absl::StrCat(
+        data.train_path(), ": has token id ", largest,
+        ", but the assignment says model.vocab ", model.vocab));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const data::Dataset>> JobInputs::OpenData(
     const v1::DataConfig& data, const model::ModelConfig& model) {
-  const std::string key = absl::StrCat(data.SerializeAsString(), "|",
-                                       model.context, "|", model.vocab);
-  if (dataset_ != nullptr && key == key_) return dataset_;
+  // Not of what the data decide: at the check that is open, then resolved.
+  v1::DataConfig named = data;
+  named.clear_sequence_length();
+  const std::string key = named.SerializeAsString();
+  if (dataset_ != nullptr && key == key_) {
+    RETURN_IF_ERROR(CheckResolved(data, model, *dataset_));
+    return dataset_;
+  }
   data::Dataset::Options options;
   options.train_path = data.train_path();
   options.validation_path = data.validation_path();

@@ -50,7 +50,8 @@ struct StageResources {
 // pieces().
 class JobInputs {
  public:
-  // InvalidArgument and the like: data::Dataset::Open.
+  // As data::Dataset::Open. Sequence length and vocabulary may be open (0) at
+  // the check; Internal when the assignment's are not those of the open data.
   absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData(
       const v1::DataConfig& data, const model::ModelConfig& model);
 
@@ -63,7 +64,7 @@ class JobInputs {
   int64_t pieces() const { return pieces_.load(std::memory_order_relaxed); }
 
  private:
-  std::string key_;  // Of what is open.
+  std::string key_;  // Files, formats and share of what is open.
   std::shared_ptr<const data::Dataset> dataset_;
   std::atomic<int64_t> pieces_{0};
 };

@@ -403,6 +403,54 @@ TEST_F(StageJobRunnerTest, AProbeIsWrittenIntoAFolderThatIsThere) {
   EXPECT_THAT(failure.message(), HasSubstr("elsewhere/probe-0"));
 }
 
+// Lines of tokens decide length and vocabulary: the assignment says more of
+// them than the check could.
+TEST_F(StageJobRunnerTest, DataWhoseLengthWasOpenAtTheCheckAreReadOnce) {
+  std::string lines;
+  for (int i = 0; i < 4; ++i) {
+    lines += "{\"input_ids\":[1,2,3,4,5,6,7,8,100]}\n";
+  }
+  Write(lines);
+  v1::CheckInputs check = Check();
+  check.mutable_data()->set_format(v1::DataConfig::FORMAT_JSONL);
+  check.mutable_data()->clear_sequence_length();
+  check.mutable_model()->set_vocab(0);
+  v1::Assignment assignment = AssignmentOf(1);
+  assignment.mutable_data()->set_format(v1::DataConfig::FORMAT_JSONL);
+
+  runner_->CheckInputs(1, check);
+  const v1::InputsChecked checked = Next().message.inputs_checked();
+  EXPECT_EQ(checked.train().sequence_length(), kSequenceLength);
+  EXPECT_EQ(checked.train().largest_id(), 100);
+  const int64_t read = runner_->heartbeat().progress();
+  runner_->Assemble(1, assignment);
+  const Reported ready = Next();
+  ASSERT_TRUE(ready.message.has_ready()) << ready.message.DebugString();
+  // Only the tensors were made.
+  EXPECT_EQ(runner_->heartbeat().progress(),
+            read + ready.message.ready().parameters_size());
+  Abort(2, absl::OkStatus());
+  Next();
+
+  const auto refusal = [&](int64_t epoch, const v1::Assignment& wrong) {
+    runner_->CheckInputs(epoch, check);
+    Next();
+    runner_->Assemble(epoch, wrong);
+    const Reported failed = Next();
+    EXPECT_TRUE(failed.message.has_failure()) << failed.message.DebugString();
+    Abort(epoch + 1, absl::OkStatus());
+    Next();
+    return failed.message.failure().cause().message();
+  };
+  v1::Assignment wrong = assignment;
+  wrong.mutable_data()->set_sequence_length(kSequenceLength - 1);
+  EXPECT_THAT(refusal(3, wrong), HasSubstr("the assignment says 7"));
+  wrong = assignment;
+  wrong.mutable_model()->set_vocab(100);
+  EXPECT_THAT(refusal(5, wrong),
+              HasSubstr("the assignment says model.vocab 100"));
+}
+
 TEST_F(StageJobRunnerTest, DataThatChangedBetweenTwoJobsAreReadAnew) {
   const std::string first = Fingerprint(1);
   const int64_t read = runner_->heartbeat().progress();
