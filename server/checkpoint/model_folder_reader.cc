@@ -154,7 +154,7 @@ absl::Status ModelFolderReader::CheckComplete() const {
 }
 
 absl::StatusOr<std::string> ModelFolderReader::Digest(
-    const std::function<void()>& tensor_done) const {
+    const PieceRead& piece_read) const {
   common::digest::Sha256 sha;
   for (const SafetensorsFile& file : files_) {
     const std::string name =
@@ -168,7 +168,7 @@ absl::StatusOr<std::string> ModelFolderReader::Digest(
     for (const SafetensorsTensor& tensor : file.header().tensors) {
       ASSIGN_OR_RETURN(const std::string sample, file.ReadSample(tensor));
       sha.Update(sample);
-      if (tensor_done) tensor_done();
+      if (piece_read) RETURN_IF_ERROR(piece_read());
     }
   }
   return common::digest::ToHex(sha.Finish());
@@ -181,11 +181,12 @@ std::vector<std::string> ModelFolderReader::paths() const {
 }
 
 absl::Status ModelFolderReader::Read(absl::string_view name,
-                                     absl::Span<float> values) const {
+                                     absl::Span<float> values,
+                                     const PieceRead& piece_read) const {
   const auto place = places_.find(name);
   CHECK(place != places_.end()) << "not expected: " << name;
-  RETURN_IF_ERROR(
-      files_[place->second.file].ReadF32(TensorAt(place->second), values));
+  RETURN_IF_ERROR(files_[place->second.file].ReadF32(TensorAt(place->second),
+                                                     values, piece_read));
   if (device::CountNonFinite(values) == 0) return absl::OkStatus();
   const auto broken =
       std::find_if(values.begin(), values.end(),
@@ -196,15 +197,17 @@ absl::Status ModelFolderReader::Read(absl::string_view name,
                    "; no training can start from it"));
 }
 
-absl::Status ModelFolderReader::CheckTiedHead() const {
+absl::Status ModelFolderReader::CheckTiedHead(
+    const PieceRead& piece_read) const {
   const auto head = places_.find(kTiedHead);
   if (options_.tied_head_source.empty() || head == places_.end()) {
     return absl::OkStatus();
   }
   const Place& embedding = places_.find(options_.tied_head_source)->second;
   std::vector<float> a(TensorAt(embedding).elements()), b(a.size());
-  RETURN_IF_ERROR(Read(options_.tied_head_source, absl::MakeSpan(a)));
-  RETURN_IF_ERROR(Read(kTiedHead, absl::MakeSpan(b)));
+  RETURN_IF_ERROR(
+      Read(options_.tied_head_source, absl::MakeSpan(a), piece_read));
+  RETURN_IF_ERROR(Read(kTiedHead, absl::MakeSpan(b), piece_read));
   if (std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0) {
     return absl::OkStatus();
   }

@@ -9,7 +9,6 @@
 #define PENSTOCK_SERVER_CHECKPOINT_MODEL_FOLDER_READER_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -52,19 +51,19 @@ class ModelFolderReader {
   // One expected tensor, by canonical name, row-major. REQUIRES: an expected
   // name, and as many values as its shape has elements. InvalidArgument, naming
   // file and tensor, where it holds NaN or infinity.
-  absl::Status Read(absl::string_view name, absl::Span<float> values) const;
+  absl::Status Read(absl::string_view name, absl::Span<float> values,
+                    const PieceRead& piece_read = {}) const;
 
   // InvalidArgument where the folder has a tied head's matrix that differs from
   // the embedding. Reads both: for the stage that reads the embedding anyway.
-  absl::Status CheckTiedHead() const;
+  absl::Status CheckTiedHead(const PieceRead& piece_read = {}) const;
 
   // SHA-256, hex, of the files' names, sizes and headers, in order of name, and
   // of a fixed sample of each tensor's bytes: equal for two hosts that see the
   // same files, at the price of some 12 KB a tensor. Weights of another
-  // training differ in nearly every value, so in the sample. `tensor_done`,
-  // where given, is called after each. DataLoss as Read().
-  absl::StatusOr<std::string> Digest(
-      const std::function<void()>& tensor_done = {}) const;
+  // training differ in nearly every value, so in the sample. A sample is one
+  // piece. DataLoss as Read().
+  absl::StatusOr<std::string> Digest(const PieceRead& piece_read = {}) const;
 
   // Paths of the files that hold tensors.
   std::vector<std::string> paths() const;

@@ -66,27 +66,26 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
 }
 
 absl::Status SafetensorsFile::ReadF32(const SafetensorsTensor& tensor,
-                                      absl::Span<float> values) const {
+                                      absl::Span<float> values,
+                                      const PieceRead& piece_read) const {
   CHECK(ConvertsToF32(tensor.dtype)) << tensor.dtype;
   CHECK_EQ(static_cast<int64_t>(values.size()), tensor.elements());
-  const int64_t start = data_start_ + tensor.begin;
-  if (tensor.dtype == "F32") {
-    return file_.ReadAt(
-        start, absl::MakeSpan(reinterpret_cast<std::byte*>(values.data()),
-                              values.size() * sizeof(float)));
-  }
-  // In pieces: no second copy of a large tensor.
-  constexpr size_t kPiece = 1 << 16;
-  std::vector<uint16_t> piece(std::min(kPiece, values.size()));
-  for (size_t done = 0; done < values.size(); done += piece.size()) {
-    const size_t count = std::min(piece.size(), values.size() - done);
-    RETURN_IF_ERROR(
-        file_.ReadAt(start + static_cast<int64_t>(done * sizeof(uint16_t)),
-                     absl::MakeSpan(reinterpret_cast<std::byte*>(piece.data()),
-                                    count * sizeof(uint16_t))));
-    for (size_t i = 0; i < count; ++i) {
-      values[done + i] = FromHalf(tensor.dtype, piece[i]);
+  const bool narrow = tensor.dtype != "F32";
+  const size_t element = narrow ? sizeof(uint16_t) : sizeof(float);
+  // No second copy of a large tensor.
+  std::vector<uint16_t> half(narrow ? std::min(kPieceElements, values.size())
+                                    : 0);
+  for (size_t done = 0; done < values.size(); done += kPieceElements) {
+    const auto piece = values.subspan(done, kPieceElements);
+    auto* const raw = narrow ? reinterpret_cast<std::byte*>(half.data())
+                             : reinterpret_cast<std::byte*>(piece.data());
+    RETURN_IF_ERROR(file_.ReadAt(
+        data_start_ + tensor.begin + static_cast<int64_t>(done * element),
+        absl::MakeSpan(raw, piece.size() * element)));
+    for (size_t i = 0; narrow && i < piece.size(); ++i) {
+      piece[i] = FromHalf(tensor.dtype, half[i]);
     }
+    if (piece_read) RETURN_IF_ERROR(piece_read());
   }
   return absl::OkStatus();
 }

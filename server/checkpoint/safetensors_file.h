@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_SERVER_CHECKPOINT_SAFETENSORS_FILE_H_
 #define PENSTOCK_SERVER_CHECKPOINT_SAFETENSORS_FILE_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,6 +14,10 @@
 #include "server/checkpoint/safetensors_header.h"
 
 namespace penstock::server::checkpoint {
+
+// Called for each piece of a tensor that was read; its error ends the reading
+// and is returned.
+using PieceRead = std::function<absl::Status()>;
 
 // Whether ReadF32 can convert the dtype: F32, F16, BF16.
 bool ConvertsToF32(absl::string_view dtype);
@@ -32,11 +37,13 @@ class SafetensorsFile {
     return header_digest_;
   }
 
-  // All elements of one of header()'s tensors, row-major. REQUIRES:
-  // ConvertsToF32(tensor.dtype) and values.size() == tensor.elements().
-  // DataLoss when the file has become shorter since Open().
+  // All elements of one of header()'s tensors, row-major, in pieces of
+  // kPieceElements. REQUIRES: ConvertsToF32(tensor.dtype) and values.size() ==
+  // tensor.elements(). DataLoss when the file has become shorter since Open().
+  static constexpr size_t kPieceElements = 1 << 20;
   absl::Status ReadF32(const SafetensorsTensor& tensor,
-                       absl::Span<float> values) const;
+                       absl::Span<float> values,
+                       const PieceRead& piece_read = {}) const;
 
   // Bytes of one of header()'s tensors as they stand in the file, always the
   // same ones: kSampleBytes each at its beginning, its middle and its end, or

@@ -103,7 +103,7 @@ absl::Status InputFile::Scan(
         offset,
         absl::MakeSpan(reinterpret_cast<std::byte*>(buffer.data()), size)));
     RETURN_IF_ERROR(visit(offset, absl::string_view(buffer.data(), size)));
-    if (piece_done_) piece_done_();
+    if (piece_done_) RETURN_IF_ERROR(piece_done_());
   }
   // The order of training is random.
   advise(POSIX_FADV_RANDOM);

@@ -36,8 +36,8 @@ absl::Status NotVisible(const absl::Status& error);
 absl::Status FileChanged(absl::string_view path, absl::string_view how);
 
 // Called for each piece of a scan: data that are read are no silence, however
-// long it takes. Must not block.
-using PieceDone = std::function<void()>;
+// long it takes. Its error ends the scan. Must not block.
+using PieceDone = std::function<absl::Status()>;
 
 // A regular file as it was when it was opened. Thread-safe.
 class InputFile {
@@ -58,7 +58,7 @@ class InputFile {
   absl::Status Read(int64_t offset, absl::Span<std::byte> out) const;
 
   // Hands the whole file to `visit` in order, in pieces of 1 MiB (the last
-  // may be shorter); stops at the first error and returns it.
+  // may be shorter); stops at the first error, PieceDone's too, and returns it.
   absl::Status Scan(
       absl::FunctionRef<absl::Status(int64_t offset, absl::string_view piece)>
           visit) const;

@@ -30,12 +30,12 @@ double Uniform(uint32_t high, uint32_t low) {
   return std::min(std::ldexp(wide, -64), 1 - 0x1p-53);
 }
 
-void FillNormal(const device::PhiloxKey& key, double std,
+void FillNormal(const device::PhiloxKey& key, double std, int64_t first,
                 absl::Span<float> values) {
   constexpr double kTwoPi = 6.283185307179586;
   const int64_t count = static_cast<int64_t>(values.size());
   for (int64_t e = 0; e < count; e += 2) {
-    const uint64_t block = static_cast<uint64_t>(e) / 2;
+    const uint64_t block = static_cast<uint64_t>(first + e) / 2;
     const device::PhiloxCounter x =
         device::Philox4x32({static_cast<uint32_t>(block),
                             static_cast<uint32_t>(block >> 32), 0x54494e49u, 0},
@@ -56,6 +56,14 @@ void FillNormal(const device::PhiloxKey& key, double std,
 void Initialise(uint64_t seed, const ParameterSpec& spec,
                 absl::Span<float> values) {
   CHECK_EQ(static_cast<int64_t>(values.size()), spec.shape.elements());
+  InitialisePart(seed, spec, 0, values);
+}
+
+void InitialisePart(uint64_t seed, const ParameterSpec& spec, int64_t first,
+                    absl::Span<float> values) {
+  CHECK(first >= 0 && first % 2 == 0 &&
+        first + static_cast<int64_t>(values.size()) <= spec.shape.elements())
+      << spec.name << " from " << first;
   switch (spec.initial) {
     case Initial::kZeros:
       std::fill(values.begin(), values.end(), 0.0f);
@@ -64,7 +72,7 @@ void Initialise(uint64_t seed, const ParameterSpec& spec,
       std::fill(values.begin(), values.end(), 1.0f);
       return;
     case Initial::kNormal:
-      FillNormal(KeyOf(seed, spec), spec.initial_std, values);
+      FillNormal(KeyOf(seed, spec), spec.initial_std, first, values);
       return;
   }
 }

@@ -23,6 +23,11 @@ namespace penstock::server::model {
 void Initialise(uint64_t seed, const ParameterSpec& spec,
                 absl::Span<float> values);
 
+// Elements [first, first + values.size()) of these. REQUIRES: `first` is even
+// and all are within spec.shape.
+void InitialisePart(uint64_t seed, const ParameterSpec& spec, int64_t first,
+                    absl::Span<float> values);
+
 }  // namespace penstock::server::model
 
 #endif  // PENSTOCK_SERVER_MODEL_INIT_H_

@@ -32,7 +32,9 @@ class JobRunner {
   virtual void Assemble(int64_t epoch, v1::Assignment assignment) = 0;
   // Reports StepReport, ApplyAck, EvalReport, EndReport or StageFailure.
   virtual void Run(int64_t epoch, RunAction work) = 0;
-  // Stops the work of older epochs within 1 s; reports Aborted.
+  // Stops the work of older epochs, which reports nothing any more: commands
+  // and waits within 1 s, reading and making weights at the next piece (1 MiB
+  // of data, 2^20 elements of a tensor). Frees the job, then reports Aborted.
   virtual void Abort(const AbortAction& abort) = 0;
 
   virtual v1::Heartbeat heartbeat() const = 0;

@@ -23,6 +23,8 @@ namespace penstock::server::service {
 namespace {
 
 constexpr absl::Duration kWatchInterval = absl::Seconds(1);
+// Elements of a new weight that are made at a time.
+constexpr size_t kMadePiece = 1 << 20;
 // They are for people; the fingerprint is of all.
 constexpr int kFilesTold = 64;
 
@@ -67,14 +69,15 @@ absl::StatusOr<checkpoint::ModelFolderReader> OpenFolder(
 absl::StatusOr<std::string> CheckModel(const v1::CheckInputs& request,
                                        const model::ModelConfig& model,
                                        JobInputs& inputs) {
+  const auto piece_read = [&inputs] { return inputs.PieceDone(); };
   ASSIGN_OR_RETURN(const checkpoint::ModelFolderReader folder,
                    OpenFolder(request.model_path(), model));
   for (const v1::Chunk& chunk : request.chunks()) {
     if (chunk.embedding() && model.tied) {
-      RETURN_IF_ERROR(folder.CheckTiedHead());
+      RETURN_IF_ERROR(folder.CheckTiedHead(piece_read));
     }
   }
-  return folder.Digest([&inputs] { inputs.PieceDone(); });
+  return folder.Digest(piece_read);
 }
 
 data::Format Decode(v1::DataConfig::Format format) {
@@ -107,9 +110,9 @@ absl::Status CheckResolved(const v1::DataConfig& data,
     largest = std::max(largest, validation->largest_id);
   }
   if (model.vocab != 0 && model.vocab <= largest) {
-    return absl::InternalError(absl::StrCat(
-        data.train_path(), ": has token id ", largest,
-        ", but the assignment says model.vocab ", model.vocab));
+    return absl::InternalError(
+        absl::StrCat(data.train_path(), ": has token id ", largest,
+                     ", but the assignment says model.vocab ", model.vocab));
   }
   return absl::OkStatus();
 }
@@ -137,7 +140,7 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> JobInputs::OpenData(
   }
   options.context = model.context;
   options.vocab = model.vocab == 0 ? data::kNoVocabulary : model.vocab;
-  options.piece_done = [this] { PieceDone(); };
+  options.piece_done = [this] { return PieceDone(); };
   ASSIGN_OR_RETURN(std::unique_ptr<data::Dataset> opened,
                    data::Dataset::Open(options));
   dataset_ = std::move(opened);
@@ -292,9 +295,12 @@ absl::Status StageJob::LoadWeights(const v1::Assignment& assignment,
     return parameters_->Load(
         *stream,
         [seed, &inputs](const model::ParameterSpec& spec,
-                        absl::Span<float> values) {
-          model::Initialise(seed, spec, values);
-          inputs.PieceDone();
+                        absl::Span<float> values) -> absl::Status {
+          for (size_t done = 0; done < values.size(); done += kMadePiece) {
+            model::InitialisePart(seed, spec, done,
+                                  values.subspan(done, kMadePiece));
+            RETURN_IF_ERROR(inputs.PieceDone());
+          }
           return absl::OkStatus();
         },
         0, deadline);
@@ -305,9 +311,10 @@ absl::Status StageJob::LoadWeights(const v1::Assignment& assignment,
       *stream,
       [&folder, &inputs](const model::ParameterSpec& spec,
                          absl::Span<float> values) {
-        inputs.PieceDone();
-        return common::status::Annotate(folder.Read(spec.name, values),
-                                        "model.from");
+        return common::status::Annotate(
+            folder.Read(spec.name, values,
+                        [&inputs] { return inputs.PieceDone(); }),
+            "model.from");
       },
       0, deadline);
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -50,6 +51,11 @@ struct StageResources {
 // pieces().
 class JobInputs {
  public:
+  // `stopped` is asked after each piece that is read; its error ends the
+  // reading and is returned.
+  explicit JobInputs(std::function<absl::Status()> stopped)
+      : stopped_(std::move(stopped)) {}
+
   // As data::Dataset::Open. Sequence length and vocabulary may be open (0) at
   // the check; Internal when the assignment's are not those of the open data.
   absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData(
@@ -58,12 +64,16 @@ class JobInputs {
   // The job is over: its files may be others when the next one opens them.
   void Reset();
 
-  // A piece of data, a tensor: whatever shows that files are being read.
-  void PieceDone() { pieces_.fetch_add(1, std::memory_order_relaxed); }
+  // A piece of data, of a tensor: whatever shows that files are being read.
+  absl::Status PieceDone() {
+    pieces_.fetch_add(1, std::memory_order_relaxed);
+    return stopped_();
+  }
   // All of them so far. Any thread.
   int64_t pieces() const { return pieces_.load(std::memory_order_relaxed); }
 
  private:
+  const std::function<absl::Status()> stopped_;
   std::string key_;  // Files, formats and share of what is open.
   std::shared_ptr<const data::Dataset> dataset_;
   std::atomic<int64_t> pieces_{0};

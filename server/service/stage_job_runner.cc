@@ -42,7 +42,10 @@ absl::Status WithRemedy(const absl::Status& status,
 }  // namespace
 
 StageJobRunner::StageJobRunner(const StageResources& resources, Report report)
-    : resources_(resources), report_(std::move(report)) {}
+    : resources_(resources), report_(std::move(report)), inputs_([this] {
+        return Aborted(working_for_) ? absl::CancelledError("the job is over")
+                                     : absl::OkStatus();
+      }) {}
 
 StageJobRunner::~StageJobRunner() {
   Abort({.epoch = INT64_MAX,
@@ -51,16 +54,16 @@ StageJobRunner::~StageJobRunner() {
 }
 
 void StageJobRunner::CheckInputs(int64_t epoch, v1::CheckInputs request) {
-  worker_.Post([this, epoch, request = std::move(request)] {
+  Post(epoch, [this, epoch, request = std::move(request)] {
     v1::StageMessage message;
     *message.mutable_inputs_checked() =
         service::CheckInputs(request, resources_.stage_name, inputs_);
-    report_(epoch, std::move(message));
+    if (!Aborted(epoch)) report_(epoch, std::move(message));
   });
 }
 
 void StageJobRunner::ProbeOutput(int64_t epoch, v1::ProbeOutput request) {
-  worker_.Post([this, epoch, request = std::move(request)] {
+  Post(epoch, [this, epoch, request = std::move(request)] {
     v1::StageMessage message;
     *message.mutable_output_probed() =
         service::ProbeOutput(request, resources_.stage_name);
@@ -69,7 +72,7 @@ void StageJobRunner::ProbeOutput(int64_t epoch, v1::ProbeOutput request) {
 }
 
 void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
-  worker_.Post([this, epoch, assignment = std::move(assignment)] {
+  Post(epoch, [this, epoch, assignment = std::move(assignment)] {
     {
       MutexLock lock(&mutex_);
       if (epoch < aborted_below_) return;
@@ -151,6 +154,19 @@ void StageJobRunner::Abort(const AbortAction& abort) {
     v1::StageMessage message;
     message.mutable_aborted()->set_epoch(abort.epoch);
     report_(abort.epoch, std::move(message));
+  });
+}
+
+bool StageJobRunner::Aborted(int64_t epoch) const {
+  MutexLock lock(&mutex_);
+  return epoch < aborted_below_;
+}
+
+void StageJobRunner::Post(int64_t epoch, std::function<void()> work) {
+  worker_.Post([this, epoch, work = std::move(work)] {
+    if (Aborted(epoch)) return;
+    working_for_ = epoch;
+    work();
   });
 }
 

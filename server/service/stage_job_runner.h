@@ -3,6 +3,7 @@
 #define PENSTOCK_SERVER_SERVICE_STAGE_JOB_RUNNER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "common/sync/mutex.h"
@@ -32,6 +33,9 @@ class StageJobRunner final : public JobRunner {
 
  private:
   std::shared_ptr<StageJob> Current() const;
+  bool Aborted(int64_t epoch) const;
+  // Work for the worker, which is not begun once its epoch is aborted.
+  void Post(int64_t epoch, std::function<void()> work);
   // Unless the epoch was aborted, or the job tells a better cause itself.
   void ReportFailure(int64_t epoch, const absl::Status& status,
                      const StageJob* job);
@@ -40,7 +44,9 @@ class StageJobRunner final : public JobRunner {
   const StageResources& resources_;
   const Report report_;
 
-  JobInputs inputs_;  // Confined to the worker, but for its pieces().
+  // Confined to the worker, but for inputs_.pieces().
+  int64_t working_for_ = 0;  // The epoch of what it is at.
+  JobInputs inputs_;
 
   mutable common::sync::Mutex mutex_;
   // Work of epochs below is over before it begins.

@@ -150,6 +150,40 @@ TEST_F(ModelFolderTest, ConvertsHalfPrecisionToF32) {
               ElementsAre(1.0f, -123.5f));
 }
 
+TEST_F(ModelFolderTest, ALargeTensorIsReadInPiecesUntilItIsEnough) {
+  constexpr size_t kElements = SafetensorsFile::kPieceElements + 6;
+  options_.expected[0].shape = {kElements / 2, 2};
+  std::vector<float> values(kElements);
+  std::vector<uint16_t> bf16(kElements);
+  for (size_t i = 0; i < kElements; ++i) {
+    bf16[i] = 0x3F80 + i % 512;
+    values[i] = std::bit_cast<float>(uint32_t{bf16[i]} << 16);
+  }
+  for (const RawTensor& tensor :
+       {RawTensor{"", "F32", {}, F32Data(values)},
+        RawTensor{"", "BF16", {}, HalfData(bf16)}}) {
+    WriteRaw(kModelFile,
+             {{embedding_.name, tensor.dtype, {kElements / 2, 2}, tensor.data},
+              norm_});
+    ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
+    EXPECT_TRUE(ReadAll(reader, embedding_.name, kElements) == values);
+    int pieces = 0;
+    const auto read = [&](const absl::Status& each) {
+      pieces = 0;
+      std::vector<float> into(kElements);
+      return reader.Read(embedding_.name, absl::MakeSpan(into), [&] {
+        ++pieces;
+        return each;
+      });
+    };
+    EXPECT_OK(read(absl::OkStatus()));
+    EXPECT_EQ(pieces, 2);
+    EXPECT_THAT(read(absl::CancelledError("enough")),
+                StatusIs(absl::StatusCode::kCancelled, "enough"));
+    EXPECT_EQ(pieces, 1);
+  }
+}
+
 TEST_F(ModelFolderTest, RefusesValuesThatNoTrainingCanStartFrom) {
   const RawTensor norm = {"ln_1.weight", "F32", {2}, F32Data({7, -INFINITY})};
   const RawTensor half = {
@@ -341,7 +375,10 @@ TEST_F(ModelFolderTest, DigestSamplesEachTensorsBytes) {
     const auto reader = ModelFolderReader::Open(options_);
     CHECK_OK(reader.status());
     Seen seen;
-    const auto digest = reader->Digest([&seen] { ++seen.tensors; });
+    const auto digest = reader->Digest([&seen] {
+      ++seen.tensors;
+      return absl::OkStatus();
+    });
     CHECK_OK(digest.status());
     seen.digest = *digest;
     return seen;

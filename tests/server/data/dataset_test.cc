@@ -297,9 +297,31 @@ TEST_F(DatasetTest, EveryPieceThatIsReadIsToldAbout) {
     int pieces = 0;
     ASSERT_OK(Dataset::Open({.train_path = dir_.Write(name, content),
                              .context = 4,
-                             .piece_done = [&pieces] { ++pieces; }})
+                             .piece_done =
+                                 [&pieces] {
+                                   ++pieces;
+                                   return absl::OkStatus();
+                                 }})
                   .status());
     EXPECT_EQ(pieces, 3) << name;
+  }
+}
+
+TEST_F(DatasetTest, WhoIsToldOfThePiecesMayEndTheReading) {
+  for (const char* name : {"t.txt", "t.jsonl"}) {
+    const std::string line = "{\"text\":\"" + std::string(1013, 'x') + "\"}\n";
+    std::string content;
+    while (content.size() < (5 << 19)) content += line;
+    int pieces = 0;
+    EXPECT_THAT(Dataset::Open({.train_path = dir_.Write(name, content),
+                               .context = 4,
+                               .piece_done =
+                                   [&pieces] {
+                                     ++pieces;
+                                     return absl::CancelledError("enough");
+                                   }}),
+                StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough")));
+    EXPECT_EQ(pieces, 1) << name;
   }
 }
 

@@ -52,6 +52,20 @@ double StandardDeviation(const std::vector<float>& values) {
   return std::sqrt(squares / values.size() - mean * mean);
 }
 
+TEST(InitTest, PartsAreThoseOfTheWhole) {
+  const auto specs = CanonicalParameters(Gpt2());
+  for (const char* name : {"transformer.wte.weight", "transformer.ln_f.weight",
+                           "transformer.ln_f.bias"}) {
+    const ParameterSpec& spec = Find(specs, name);
+    const std::vector<float> whole = Values(1, spec);
+    std::vector<float> parts(whole.size());
+    for (size_t first = 0; first < parts.size(); first += 22) {
+      InitialisePart(1, spec, first, absl::MakeSpan(parts).subspan(first, 22));
+    }
+    EXPECT_EQ(parts, whole) << name;
+  }
+}
+
 TEST(InitTest, FollowsHuggingFacesRules) {
   const auto specs = CanonicalParameters(Gpt2());
   EXPECT_THAT(Values(1, Find(specs, "transformer.h.0.ln_1.weight")), Each(1));

@@ -2,6 +2,8 @@
 // device: what it reports, and that what was aborted is over.
 #include "server/service/stage_job_runner.h"
 
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -294,14 +296,43 @@ TEST_F(StageJobRunnerTest, AnEdgeThatBreaksDuringTheAssemblyIsToldAsAnEdge) {
   EXPECT_TRUE(heard.empty());
 }
 
+TEST_F(StageJobRunnerTest, AnAbortEndsTheReadingOfFiles) {
+  // A file of holes that takes minutes to read.
+  std::filesystem::resize_file(path_, std::uintmax_t{1} << 40);
+  const auto begun = [this](int64_t before) {
+    const absl::Time end = absl::Now() + absl::Seconds(60);
+    while (runner_->heartbeat().progress() == before && absl::Now() < end) {
+    }
+    return runner_->heartbeat().progress() > before;
+  };
+  runner_->CheckInputs(1, Check());
+  ASSERT_TRUE(begun(0));
+  Abort(2, absl::CancelledError("cancelled"));
+  EXPECT_EQ(Next().message.aborted().epoch(), 2);
+
+  const int64_t before = runner_->heartbeat().progress();
+  runner_->Assemble(3, AssignmentOf(1));
+  ASSERT_TRUE(begun(before));
+  // As at the end of the daemon.
+  runner_.reset();
+  EXPECT_TRUE(Next().message.has_aborted());
+  EXPECT_TRUE(reports_.empty());
+}
+
 TEST_F(StageJobRunnerTest, WorkOfAnAbortedEpochIsDropped) {
   Abort(5, absl::OkStatus());
   EXPECT_EQ(Next().message.aborted().epoch(), 5);
+  runner_->CheckInputs(4, Check());
+  v1::ProbeOutput probe;
+  probe.set_directory(dir_.path());
+  probe.set_file("probe");
+  runner_->ProbeOutput(4, probe);
   runner_->Assemble(4, AssignmentOf(1));
   runner_->Run(4, {.epoch = 4, .work = v1::ReleaseStep()});
   // The next that is heard is of the next job.
   EXPECT_FALSE(Fingerprint(5).empty());
   EXPECT_TRUE(reports_.empty());
+  EXPECT_FALSE(std::filesystem::exists(dir_.Path("probe")));
   EXPECT_EQ(Status().state(), v1::Stage::STATE_REGISTERED);
   EXPECT_EQ(Status().last_error().code(), 0);
 }
