@@ -85,8 +85,8 @@ v1::InputsChecked CheckInputs(const v1::CheckInputs& request,
                               const std::string& stage_name, JobInputs& inputs);
 
 // Owns device memory, parameters, data, transport and executor of one epoch.
-// Thread-compatible: the runner's worker builds and destroys it; Run, Abort
-// and the reads may come from any thread in between.
+// Thread-compatible: the runner's worker builds and destroys it; Run, Abort,
+// TellsFailure and the reads may come from any thread in between.
 class StageJob {
  public:
   // Loads or initialises the weights and starts the executor; blocks on files.
@@ -108,6 +108,7 @@ class StageJob {
   bool TellsFailure() const;
   void Abort(const absl::Status& cause);
 
+  int64_t epoch() const { return epoch_; }
   int rank() const { return assignment_.rank; }
   const std::string& job_id() const { return job_id_; }
   // Edges that Connect() still waits for.

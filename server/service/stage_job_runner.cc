@@ -41,6 +41,30 @@ absl::Status WithRemedy(const absl::Status& status,
 
 }  // namespace
 
+// The job that is there now, if any. It lives as long as this, which must be
+// short, and blocks for nothing.
+class StageJobRunner::Use {
+ public:
+  explicit Use(const StageJobRunner& runner) : runner_(runner) {
+    MutexLock lock(&runner_.mutex_);
+    job_ = runner_.job_.get();
+    if (job_ != nullptr) ++runner_.uses_;
+  }
+  ~Use() {
+    MutexLock lock(&runner_.mutex_);
+    if (job_ != nullptr) --runner_.uses_;
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  StageJob* operator->() const { return job_; }
+  StageJob* get() const { return job_; }
+
+ private:
+  const StageJobRunner& runner_;
+  StageJob* job_;
+};
+
 StageJobRunner::StageJobRunner(const StageResources& resources, Report report)
     : resources_(resources), report_(std::move(report)), inputs_([this] {
         return Aborted(working_for_) ? absl::CancelledError("the job is over")
@@ -78,6 +102,7 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
       if (epoch < aborted_below_) return;
       state_ = v1::Stage::STATE_ASSIGNED;
     }
+    FreeJob(epoch + 1);  // Where there is one still, nobody aborted it.
     absl::StatusOr<std::unique_ptr<StageJob>> made =
         StageJob::Create(resources_, assignment, epoch, inputs_, report_);
     if (!made.ok()) {
@@ -85,16 +110,16 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
                     nullptr);
       return;
     }
-    const std::shared_ptr<StageJob> job = *std::move(made);
+    StageJob* const job = made->get();
     {
       // From here on an Abort frees whoever waits for peers.
       MutexLock lock(&mutex_);
       if (epoch < aborted_below_) return;
-      job_ = job;
+      job_ = *std::move(made);
     }
     absl::StatusOr<v1::StageReady> ready = job->Connect();
     if (!ready.ok()) {
-      ReportFailure(epoch, ready.status(), job.get());
+      ReportFailure(epoch, ready.status(), job);
       return;
     }
     v1::StageMessage message;
@@ -109,16 +134,13 @@ void StageJobRunner::Assemble(int64_t epoch, v1::Assignment assignment) {
 }
 
 void StageJobRunner::Run(int64_t epoch, RunAction work) {
-  std::shared_ptr<StageJob> job;
-  {
-    MutexLock lock(&mutex_);
-    if (epoch < aborted_below_) return;
-    job = job_;
-  }
+  if (Aborted(epoch)) return;
+  const Use job(*this);
   const absl::Status status =
-      job != nullptr ? job->Run(work)
-                     : absl::FailedPreconditionError(
-                           "commands came before the assignment was ready");
+      job.get() != nullptr
+          ? job->Run(work)
+          : absl::FailedPreconditionError(
+                "commands came before the assignment was ready");
   if (!status.ok()) {
     ReportFailure(epoch, status, job.get());
     return;
@@ -128,28 +150,25 @@ void StageJobRunner::Run(int64_t epoch, RunAction work) {
 }
 
 void StageJobRunner::Abort(const AbortAction& abort) {
-  std::shared_ptr<StageJob> job;
   {
     MutexLock lock(&mutex_);
     aborted_below_ = std::max(aborted_below_, abort.epoch);
-    job = job_;
   }
-  if (job != nullptr) {
+  if (const Use job(*this);
+      job.get() != nullptr && job->epoch() < abort.epoch) {
     job->Abort(abort.cause.ok() ? absl::CancelledError("the job is over")
                                 : abort.cause);
   }
-  // Freeing memory takes its time: on the worker, behind what it is at.
-  worker_.Post([this, abort, job = std::move(job)]() mutable {
+  worker_.Post([this, abort] {
+    FreeJob(abort.epoch);
     {
       MutexLock lock(&mutex_);
-      if (job_ == job) job_.reset();
       state_ = v1::Stage::STATE_REGISTERED;
       // The end of a job, and a user's wish, are no errors.
       if (!abort.cause.ok() && !absl::IsCancelled(abort.cause)) {
         last_error_ = common::rpc::ToCause(abort.cause, resources_.stage_name);
       }
     }
-    job.reset();
     if (abort.kind == AbortKind::kReleaseJob) inputs_.Reset();
     v1::StageMessage message;
     message.mutable_aborted()->set_epoch(abort.epoch);
@@ -170,9 +189,18 @@ void StageJobRunner::Post(int64_t epoch, std::function<void()> work) {
   });
 }
 
-std::shared_ptr<StageJob> StageJobRunner::Current() const {
-  MutexLock lock(&mutex_);
-  return job_;
+void StageJobRunner::FreeJob(int64_t epoch) {
+  std::unique_ptr<StageJob> job;
+  {
+    MutexLock lock(&mutex_);
+    if (job_ == nullptr || job_->epoch() >= epoch) return;
+    job = std::move(job_);
+    const auto unused = [this] {
+      mutex_.AssertHeld();
+      return uses_ == 0;
+    };
+    mutex_.Await(absl::Condition(&unused));
+  }
 }
 
 void StageJobRunner::ReportFailure(int64_t epoch, const absl::Status& status,
@@ -200,7 +228,7 @@ v1::Heartbeat StageJobRunner::heartbeat() const {
   v1::Heartbeat heartbeat;
   heartbeat.set_resident_bytes(resources_.resident_bytes());
   heartbeat.set_progress(inputs_.pieces());
-  if (const std::shared_ptr<StageJob> job = Current()) {
+  if (const Use job(*this); job.get() != nullptr) {
     const executor::ExecutorStatus status = job->status();
     heartbeat.set_progress(inputs_.pieces() + status.progress);
     heartbeat.set_queued_commands(status.queued);
@@ -224,9 +252,9 @@ void StageJobRunner::Describe(v1::StageStatus& status) const {
     status.set_state(state_);
     *status.mutable_last_error() = last_error_;
   }
-  const std::shared_ptr<StageJob> job = Current();
-  status.set_rank(job == nullptr ? -1 : job->rank());
-  if (job == nullptr) return;
+  const Use job(*this);
+  status.set_rank(job.get() == nullptr ? -1 : job->rank());
+  if (job.get() == nullptr) return;
   status.set_job_id(job->job_id());
   const executor::ExecutorStatus now = job->status();
   status.set_applied_step(now.applied_step);

@@ -32,10 +32,13 @@ class StageJobRunner final : public JobRunner {
   void Describe(v1::StageStatus& status) const override;
 
  private:
-  std::shared_ptr<StageJob> Current() const;
+  class Use;
+
   bool Aborted(int64_t epoch) const;
   // Work for the worker, which is not begun once its epoch is aborted.
   void Post(int64_t epoch, std::function<void()> work);
+  // Of an epoch before; returns when its memory is free.
+  void FreeJob(int64_t epoch);
   // Unless the epoch was aborted, or the job tells a better cause itself.
   void ReportFailure(int64_t epoch, const absl::Status& status,
                      const StageJob* job);
@@ -51,7 +54,10 @@ class StageJobRunner final : public JobRunner {
   mutable common::sync::Mutex mutex_;
   // Work of epochs below is over before it begins.
   int64_t aborted_below_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::shared_ptr<StageJob> job_ ABSL_GUARDED_BY(mutex_);
+  // Made and freed by the worker alone: a job takes an engine to join, and
+  // memory to free. Others use it through a Use, which the worker waits for.
+  std::unique_ptr<StageJob> job_ ABSL_GUARDED_BY(mutex_);
+  mutable int uses_ ABSL_GUARDED_BY(mutex_) = 0;
   v1::Stage::State state_ ABSL_GUARDED_BY(mutex_) = v1::Stage::STATE_REGISTERED;
   v1::Cause last_error_ ABSL_GUARDED_BY(mutex_);
 

@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -60,6 +62,32 @@ class ConnectingTransport final : public tests::fakes::ForwardingTransport {
 
  private:
   common::sync::Notification& connecting_;
+};
+
+// Holds whoever asks for its edges, and notes who connects and who frees it.
+class HeldTransport final : public tests::fakes::ForwardingTransport {
+ public:
+  struct Notes {
+    common::sync::Notification connecting, asked, go_on;
+    std::thread::id connected_on, freed_on;
+  };
+  HeldTransport(std::unique_ptr<transport::Transport> wrapped, Notes& notes)
+      : ForwardingTransport(std::move(wrapped)), notes_(notes) {}
+  ~HeldTransport() override { notes_.freed_on = std::this_thread::get_id(); }
+
+  absl::Status Connect(absl::Time deadline) override {
+    notes_.connected_on = std::this_thread::get_id();
+    notes_.connecting.Notify();
+    return ForwardingTransport::Connect(deadline);
+  }
+  std::vector<transport::Edge> Unconnected() const override {
+    notes_.asked.Notify();
+    notes_.go_on.WaitForNotification();
+    return ForwardingTransport::Unconnected();
+  }
+
+ private:
+  Notes& notes_;
 };
 
 class StageJobRunnerTest : public ::testing::Test {
@@ -317,6 +345,33 @@ TEST_F(StageJobRunnerTest, AnAbortEndsTheReadingOfFiles) {
   runner_.reset();
   EXPECT_TRUE(Next().message.has_aborted());
   EXPECT_TRUE(reports_.empty());
+}
+
+// Neither a heartbeat nor a monitor's question may end up joining an engine and
+// freeing memory, and the coordinator counts on what Aborted says.
+TEST_F(StageJobRunnerTest, TheWorkerFreesAJobOnceNobodyReadsItAnyMore) {
+  HeldTransport::Notes notes;
+  StageResources resources = resources_;
+  resources.make_transport = [&](const transport::TransportOptions& options)
+      -> absl::StatusOr<std::unique_ptr<transport::Transport>> {
+    ASSIGN_OR_RETURN(auto joined, hub_.Join("stage-0", options));
+    return std::make_unique<HeldTransport>(std::move(joined), notes);
+  };
+  common::sync::Notification aborted;
+  StageJobRunner runner(resources, [&](int64_t, v1::StageMessage message) {
+    if (message.has_aborted() && !aborted.HasBeenNotified()) aborted.Notify();
+  });
+  runner.Assemble(1, AssignmentOf(2));  // Nobody is stage-1.
+  notes.connecting.WaitForNotification();
+  std::thread heart([&runner] { runner.heartbeat(); });
+  notes.asked.WaitForNotification();
+  runner.Abort(
+      {.epoch = 2, .cause = absl::OkStatus(), .kind = AbortKind::kReleaseJob});
+  EXPECT_FALSE(aborted.WaitForNotificationWithTimeout(absl::Milliseconds(200)));
+  notes.go_on.Notify();
+  heart.join();
+  ASSERT_TRUE(aborted.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  EXPECT_EQ(notes.freed_on, notes.connected_on);
 }
 
 TEST_F(StageJobRunnerTest, WorkOfAnAbortedEpochIsDropped) {
