@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -297,10 +298,13 @@ std::string SafetensorsTensor::ShapeText() const {
 }
 
 const SafetensorsTensor* SafetensorsHeader::Find(absl::string_view name) const {
-  for (const SafetensorsTensor& tensor : tensors) {
-    if (tensor.name == name) return &tensor;
-  }
-  return nullptr;
+  const auto found =
+      std::lower_bound(by_name.begin(), by_name.end(), name,
+                       [this](int32_t place, absl::string_view sought) {
+                         return absl::string_view(tensors[place].name) < sought;
+                       });
+  if (found == by_name.end() || tensors[*found].name != name) return nullptr;
+  return &tensors[*found];
 }
 
 int64_t SafetensorsElementBytes(absl::string_view dtype) {
@@ -333,6 +337,12 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(absl::string_view json,
               return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
             });
   RETURN_IF_ERROR(CheckOffsets(header.tensors, data_bytes));
+  header.by_name.resize(header.tensors.size());
+  std::iota(header.by_name.begin(), header.by_name.end(), 0);
+  std::sort(header.by_name.begin(), header.by_name.end(),
+            [&header](int32_t a, int32_t b) {
+              return header.tensors[a].name < header.tensors[b].name;
+            });
   return header;
 }
 

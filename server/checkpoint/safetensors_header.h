@@ -41,6 +41,7 @@ struct SafetensorsTensor {
 // and fill the data section exactly.
 struct SafetensorsHeader {
   std::vector<SafetensorsTensor> tensors;       // By ascending begin.
+  std::vector<int32_t> by_name;                 // Their places, by name.
   std::map<std::string, std::string> metadata;  // "__metadata__"
 
   // Null when there is none.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -131,6 +132,27 @@ TEST_F(ModelFolderTest, ReadsShards) {
                           Path("model-00002-of-00002.safetensors")));
 }
 
+// A header may name a million tensors.
+TEST_F(ModelFolderTest,
+       TensorsOfAnIndexAreFoundInTimeThatGrowsWithTheirNumber) {
+  const auto cpu_time = [this](int count) {
+    std::vector<RawTensor> tensors = {norm_, embedding_};
+    std::string index;
+    for (int i = 0; i < count; ++i) {
+      tensors.push_back({absl::StrCat("h.", i, ".attn.bias"), "U8", {0}, ""});
+      absl::StrAppend(&index, index.empty() ? "" : ",", "\"",
+                      tensors.back().name, "\":\"a.safetensors\"");
+    }
+    WriteRaw("a.safetensors", tensors);
+    WriteText(kModelIndexFile, absl::StrCat("{\"weight_map\":{", index, "}}"));
+    const std::clock_t start = std::clock();
+    EXPECT_OK(ModelFolderReader::Open(options_).status());
+    return std::clock() - start;
+  };
+  const std::clock_t few = cpu_time(8'000);
+  EXPECT_LT(cpu_time(64'000), 24 * few);
+}
+
 TEST_F(ModelFolderTest, ConvertsHalfPrecisionToF32) {
   // 1, -2, 2^-24 (the smallest denormal), 65504, 2^-14, 0.333...
   WriteRaw(kModelFile,
@@ -159,9 +181,8 @@ TEST_F(ModelFolderTest, ALargeTensorIsReadInPiecesUntilItIsEnough) {
     bf16[i] = 0x3F80 + i % 512;
     values[i] = std::bit_cast<float>(uint32_t{bf16[i]} << 16);
   }
-  for (const RawTensor& tensor :
-       {RawTensor{"", "F32", {}, F32Data(values)},
-        RawTensor{"", "BF16", {}, HalfData(bf16)}}) {
+  for (const RawTensor& tensor : {RawTensor{"", "F32", {}, F32Data(values)},
+                                  RawTensor{"", "BF16", {}, HalfData(bf16)}}) {
     WriteRaw(kModelFile,
              {{embedding_.name, tensor.dtype, {kElements / 2, 2}, tensor.data},
               norm_});
