@@ -142,6 +142,7 @@ absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
                              .bias_correction2 = release.bias_correction2()});
   });
   RETURN_IF_ERROR(AwaitStream());
+  deps_.parameters->Completed();
   v1::ApplyAck ack;
   ack.set_step(release.step());
   return ack;

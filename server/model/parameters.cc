@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/log/log.h"
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
@@ -163,6 +164,7 @@ device::Accumulate ParameterStore::Contribute(int group) {
 absl::Status ParameterStore::Load(device::Stream& stream, const Source& source,
                                   int64_t step, absl::Time deadline) {
   Version& version = versions_[current_];
+  for (Version& old : versions_) old.step = -1;
   for (const HeldParameter& held : plan_.held) {
     const int64_t elements = held.spec.shape.elements();
     auto* values = reinterpret_cast<float*>(staging_->data());
@@ -174,10 +176,11 @@ absl::Status ParameterStore::Load(device::Stream& stream, const Source& source,
   for (int i = 0; i < optimizer_.state_tensors(); ++i) {
     device_.ops().Fill(stream, {.y = Whole(*version.state[i]), .value = 0});
   }
-  versions_[1 - current_].step = -1;
-  version.step = step;
+  step_number_ = step;
   MakeCurrent(stream, current_);
-  return stream.Synchronize(deadline);
+  RETURN_IF_ERROR(stream.Synchronize(deadline));
+  Completed();
+  return absl::OkStatus();
 }
 
 absl::Status ParameterStore::ReadOwned(device::Stream& stream, What what,
@@ -292,6 +295,7 @@ void ParameterStore::Apply(device::Stream& stream, const StepScalars& scalars) {
 
   const Version& before = versions_[current_];
   Version& after = versions_[1 - current_];
+  after.step = -1;
   for (const HeldParameter& held : plan_.held) {
     EnqueueUpdate(device_.ops(), stream, optimizer_,
                   {.scalars = F32At(*step_, 0, Shape({device::kUpdateScalars})),
@@ -300,32 +304,37 @@ void ParameterStore::Apply(device::Stream& stream, const StepScalars& scalars) {
                    .after = VersionOf(held, after),
                    .decays = held.spec.decays()});
   }
-  after.step = before.step + 1;
+  ++step_number_;
   MakeCurrent(stream, 1 - current_);
 }
 
 void ParameterStore::Skip(device::Stream& stream) {
   const Version& before = versions_[current_];
   Version& after = versions_[1 - current_];
+  after.step = -1;
   device_.ops().Copy(stream,
                      {.x = Whole(*before.weights), .y = Whole(*after.weights)});
   for (int i = 0; i < optimizer_.state_tensors(); ++i) {
     device_.ops().Copy(
         stream, {.x = Whole(*before.state[i]), .y = Whole(*after.state[i])});
   }
-  after.step = before.step + 1;
+  ++step_number_;
   current_ = 1 - current_;  // Equal weights: what is packed stays right.
 }
 
 absl::Status ParameterStore::ReturnTo(device::Stream& stream, int64_t step) {
+  std::vector<int64_t> whole;
   for (int version = 0; version < 2; ++version) {
-    if (versions_[version].step != step || step < 0) continue;
-    if (version != current_) MakeCurrent(stream, version);
+    if (versions_[version].step < 0) continue;
+    whole.push_back(versions_[version].step);
+    if (whole.back() != step) continue;
+    step_number_ = step;
+    MakeCurrent(stream, version);
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "version ", step, " is not held: the two newest are ",
-      versions_[current_].step, " and ", versions_[1 - current_].step));
+  return absl::FailedPreconditionError(
+      absl::StrCat("version ", step, " is not held: whole are ",
+                   whole.empty() ? "none" : absl::StrJoin(whole, " and ")));
 }
 
 LayerParameters ParameterStore::OfLayer(int64_t layer) {

@@ -10,6 +10,8 @@
 //   CombineTied()                        where the token embedding lives, tied
 //   EnqueueSumSquares()                  then sum_squares() for the StepReport
 //   Apply() or Skip()                    V[n] -> V[n + 1], repacks the weights
+//   Completed()                          V[n + 1] is whole, once the stream has
+//                                        passed that
 //
 // Tied embedding (docs/numerics.md). TiedRole says what this rank does:
 //   kWhole      both uses here: one weight, two gradients, CombineTied() adds.
@@ -151,16 +153,19 @@ class ParameterStore {
   // until the next one.
   absl::Span<const double> sum_squares() const;
 
-  // n of V[n], the current version.
-  int64_t step() const { return versions_[current_].step; }
+  // n of V[n], the current version, which the stream may still be making.
+  int64_t step() const { return step_number_; }
   // Enqueues V[n] -> V[n + 1], switches to it, and repacks. REQUIRES: every
   // gradient has at least one contribution; the stream has passed the Apply()
   // before the last one (its scalars are reused).
   void Apply(device::Stream& stream, const StepScalars& scalars);
   // As Apply() with V[n + 1] = V[n]: a step that updates nothing.
   void Skip(device::Stream& stream);
-  // Makes V[step] current again, one of the two newest, and repacks.
-  // FailedPrecondition when it is neither.
+  // REQUIRES: the stream has passed the newest Apply() or Skip(), unfailed.
+  void Completed() { versions_[current_].step = step_number_; }
+  // Makes V[step] current again, one of the two newest, and repacks: what was
+  // under way when an epoch ended may have packed the half of another one.
+  // FailedPrecondition when it is neither, or never was completed.
   absl::Status ReturnTo(device::Stream& stream, int64_t step);
 
   // --- For chunks.
@@ -176,7 +181,7 @@ class ParameterStore {
   friend class LayerParameters;
 
   struct Version {
-    int64_t step = -1;  // n of V[n]; -1: nothing in it.
+    int64_t step = -1;  // n of V[n]; -1: nothing whole in it.
     std::unique_ptr<device::Buffer> weights;
     std::array<std::unique_ptr<device::Buffer>, 2> state;
   };
@@ -213,6 +218,7 @@ class ParameterStore {
 
   std::array<Version, 2> versions_;
   int current_ = 0;
+  int64_t step_number_ = -1;  // Of the current one, whole or not.
   // Of the step under way.
   std::vector<bool> contributed_;  // By group.
   bool combined_ = false;

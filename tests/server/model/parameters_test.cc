@@ -14,6 +14,7 @@
 #include "server/device/reference/factory.h"
 #include "server/model/init.h"
 #include "tests/matchers/status_matchers.h"
+#include "tests/server/model/test_devices.h"
 
 namespace penstock::server::model {
 namespace {
@@ -306,13 +307,21 @@ class VersionsTest : public ParametersTest {
     Load(*store_);
   }
 
-  void Step(float gradient) {
+  void Apply(float gradient) {
     store_->BeginStep();
     Contribute(*store_, 4, 3, gradient);
     store_->Apply(*stream_, {.grad_scale = 1,
                              .learning_rate = 0.1f,
                              .bias_correction1 = 0.1f,
                              .bias_correction2 = 0.05f});
+  }
+  void Complete() {
+    ASSERT_OK(stream_->Synchronize(kNever));
+    store_->Completed();
+  }
+  void Step(float gradient) {
+    Apply(gradient);
+    Complete();
   }
 
   std::unique_ptr<ParameterStore> store_;
@@ -347,10 +356,58 @@ TEST_F(VersionsTest, OnlyTheTwoNewestVersionsAreHeld) {
                        HasSubstr("version 0 is not held")));
 }
 
+TEST_F(VersionsTest, AnUpdateThatWasNotCompletedIsNoVersion) {
+  Step(1);
+  const auto v1 = Weights(*store_);
+  for (const bool skipped : {false, true}) {
+    if (skipped) {
+      store_->Skip(*stream_);
+    } else {
+      Apply(2);
+    }
+    EXPECT_EQ(store_->step(), 2);
+    EXPECT_THAT(store_->ReturnTo(*stream_, 2),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("version 2 is not held: whole are 1")));
+    // What it wrote over is lost.
+    EXPECT_THAT(store_->ReturnTo(*stream_, 0),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+    ASSERT_OK(store_->ReturnTo(*stream_, 1));
+    EXPECT_EQ(store_->step(), 1);
+    EXPECT_EQ(Weights(*store_), v1);
+  }
+}
+
+TEST_F(VersionsTest, ReturningPacksTheCurrentVersionToo) {
+  ASSERT_OK_AND_ASSIGN(const auto device,
+                       penstock::testing::CreateTestDevice("cpu"));
+  ASSERT_OK_AND_ASSIGN(const auto stream, device->CreateStream());
+  ASSERT_OK_AND_ASSIGN(
+      const auto store,
+      ParameterStore::Create(*device, {.model = Model(Family::kGpt2, true),
+                                       .ranges = {kHeadOnly}}));
+  ASSERT_OK(store->Load(
+      *stream,
+      [](const ParameterSpec& spec, absl::Span<float> values) {
+        Initialise(1, spec, values);
+        return absl::OkStatus();
+      },
+      0, kNever));
+  const device::Tensor packed = store->OfLayer(4).Weight(2).packed;
+  ASSERT_GT(packed.bytes(), 0);
+  const std::string before(reinterpret_cast<const char*>(packed.data()),
+                           packed.bytes());
+  std::memset(packed.data(), 0, packed.bytes() / 2);
+  ASSERT_OK(store->ReturnTo(*stream, 0));
+  ASSERT_OK(stream->Synchronize(kNever));
+  EXPECT_EQ(std::memcmp(packed.data(), before.data(), before.size()), 0);
+}
+
 TEST_F(VersionsTest, ASkippedStepChangesNothingButItsNumber) {
   Step(1);
   const auto v1 = Weights(*store_);
   store_->Skip(*stream_);
+  Complete();
   EXPECT_EQ(store_->step(), 2);
   EXPECT_EQ(Weights(*store_), v1);
   // The next step continues from the same moments.
