@@ -24,8 +24,12 @@ bool HostEvent::Done() const {
 }
 
 absl::Status HostEvent::Await(absl::Time deadline) const {
+  return AwaitFor(common::sync::TimeoutTo(deadline));
+}
+
+absl::Status HostEvent::AwaitFor(absl::Duration timeout) const {
   common::sync::MutexLock lock(&mutex_);
-  if (!mutex_.AwaitWithDeadline(absl::Condition(&done_), deadline)) {
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&done_), timeout)) {
     return absl::DeadlineExceededError("event still pending");
   }
   return status_;

@@ -23,6 +23,10 @@ class HostEvent : public Event {
   bool Done() const override;
   absl::Status Await(absl::Time deadline) const override;
 
+ protected:
+  // As Await(), with what is left of a deadline.
+  absl::Status AwaitFor(absl::Duration timeout) const;
+
  private:
   mutable common::sync::Mutex mutex_;
   bool done_ ABSL_GUARDED_BY(mutex_) = true;

@@ -41,8 +41,8 @@ class Epoch final : public ConnectionOwner {
   // As Mover's; OnReadable() is false once the epoch has failed.
   int ready_fd() const { return mover_.ready_fd(); }
   bool OnReadable();
-  void Drive(const device::HostEvent& event, absl::Time deadline) {
-    mover_.Drive(event, deadline);
+  absl::Duration Drive(const device::HostEvent& event, absl::Duration timeout) {
+    return mover_.Drive(event, timeout);
   }
 
   // The operation's stream has reached it, with that status.

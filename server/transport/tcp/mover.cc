@@ -33,10 +33,11 @@ constexpr uint32_t kSockets = UINT32_MAX - 2;
 constexpr int kEventsARound = 16;
 
 // Milliseconds to a deadline, rounded up, at most an hour; -1: for ever.
-int MillisecondsTo(absl::Time deadline, const common::time::Clock& clock) {
-  if (deadline == absl::InfiniteFuture()) return -1;
+int MillisecondsTo(common::time::MonotonicTime deadline,
+                   const common::time::Clock& clock) {
+  if (deadline == common::time::MonotonicTime::Infinite()) return -1;
   const absl::Duration left =
-      std::clamp(deadline - clock.Now(), absl::ZeroDuration(),
+      std::clamp(deadline - clock.Monotonic(), absl::ZeroDuration(),
                  absl::Duration(absl::Hours(1)));
   return static_cast<int>(
       absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
@@ -126,10 +127,14 @@ bool Mover::OnReadable() {
   return true;
 }
 
-void Mover::Drive(const device::HostEvent& event, absl::Time deadline) {
+absl::Duration Mover::Drive(const device::HostEvent& event,
+                            absl::Duration timeout) {
+  const auto deadline = timeout == absl::InfiniteDuration()
+                            ? common::time::MonotonicTime::Infinite()
+                            : clock_.Monotonic() + timeout;
   {
     MutexLock lock(&mutex_);
-    if (state_ == State::kDriver) return;
+    if (state_ == State::kDriver) return timeout;
     if (state_ == State::kLoop) ShowSocketsToLoopLocked(false);
     state_ = State::kDriver;
   }
@@ -150,10 +155,14 @@ void Mover::Drive(const device::HostEvent& event, absl::Time deadline) {
       }
     }
   }
-  MutexLock lock(&mutex_);
-  state_ = State::kGrace;
-  ++drives_;
-  if (!timer_runs_) SetTimerLocked();
+  {
+    MutexLock lock(&mutex_);
+    state_ = State::kGrace;
+    ++drives_;
+    if (!timer_runs_) SetTimerLocked();
+  }
+  return timeout == absl::InfiniteDuration() ? timeout
+                                             : deadline - clock_.Monotonic();
 }
 
 void Mover::OweLocked(uint32_t index) {

@@ -12,7 +12,7 @@
 //
 //   from  on                                                          to
 //   1, 3  Drive (in 2 it returns at once: one thread is enough)       2
-//   2     the event is done, the deadline has passed, or Stop()       3
+//   2     the event is done, its time is over, or Stop()              3
 //   3     the timer runs out and no drive has ended since it was set  1
 //   3     the timer runs out otherwise: it is set again               3
 //
@@ -57,9 +57,9 @@ class Mover {
   bool OnReadable();
 
   // Moves the bytes of all connections on the calling thread until `event` is
-  // done, the deadline has passed or Stop() was called; returns at once when
-  // another thread does.
-  void Drive(const device::HostEvent& event, absl::Time deadline);
+  // done, the time is over or Stop() was called; returns at once when another
+  // thread does. Returns what is left of the time.
+  absl::Duration Drive(const device::HostEvent& event, absl::Duration timeout);
 
   // The connection owes its peer word of what was received or posted: given
   // now, or soon where one frame may cover more of it.

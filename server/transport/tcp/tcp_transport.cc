@@ -14,15 +14,16 @@ void TcpEvent::Bind(std::shared_ptr<Epoch> epoch) {
 }
 
 absl::Status TcpEvent::Await(absl::Time deadline) const {
+  absl::Duration left = common::sync::TimeoutTo(deadline);
   if (!Done()) {
     std::shared_ptr<Epoch> epoch;
     {
       common::sync::MutexLock lock(&mutex_);
       epoch = epoch_;
     }
-    if (epoch != nullptr) epoch->Drive(*this, deadline);
+    if (epoch != nullptr) left = epoch->Drive(*this, left);
   }
-  return HostEvent::Await(deadline);
+  return AwaitFor(left);
 }
 
 absl::StatusOr<std::unique_ptr<TcpTransport>> TcpTransport::Create(
