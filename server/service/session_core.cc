@@ -160,8 +160,7 @@ void SessionCore::On(StopEvent, Time, Actions& actions) {
     *failure.mutable_cause() = common::rpc::ToCause(cause, options_.stage_name);
     actions.push_back(SendAction{std::move(message)});
   }
-  actions.push_back(AbortAction{
-      .epoch = epoch_ + 1, .cause = cause, .kind = AbortKind::kReleaseJob});
+  actions.push_back(AbortAction{.epoch = epoch_ + 1, .cause = cause});
   actions.push_back(CloseStreamAction{absl::OkStatus()});
   actions.push_back(EndAction{.exit_code = 0, .status = absl::OkStatus()});
   state_ = SessionState::kEnded;
@@ -237,12 +236,11 @@ void SessionCore::OnAbort(const v1::CoordinatorMessage& message,
                           Actions& actions) {
   const v1::Abort& abort = message.abort();
   EnterEpoch(std::max(abort.epoch(), message.epoch()));
-  if (abort.release()) applied_step_ = 0;
+  applied_step_ = 0;
   actions.push_back(AbortAction{
       .epoch = epoch_,
       .cause = abort.has_cause() ? common::rpc::FromCause(abort.cause())
-                                 : absl::OkStatus(),
-      .kind = abort.release() ? AbortKind::kReleaseJob : AbortKind::kKeepJob});
+                                 : absl::OkStatus()});
 }
 
 bool SessionCore::InSequence(const v1::CoordinatorMessage& message,

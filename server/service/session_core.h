@@ -94,13 +94,11 @@ struct RunAction {
   int64_t epoch = 0;
   std::variant<v1::StepCommands, v1::ReleaseStep, v1::End> work;
 };
-// Stop the job's work of epochs before `epoch`; kReleaseJob also frees it.
-// The job answers with Aborted. An OK cause: the job is over, and well.
-enum class AbortKind { kKeepJob, kReleaseJob };
+// Stop the job's work of epochs before `epoch` and free it. The job answers
+// with Aborted. An OK cause: the job is over, and well.
 struct AbortAction {
   int64_t epoch = 0;
   absl::Status cause;
-  AbortKind kind = AbortKind::kKeepJob;
 };
 // The process ends with `exit_code`; `status` says why.
 struct EndAction {

@@ -73,8 +73,7 @@ StageJobRunner::StageJobRunner(const StageResources& resources, Report report)
 
 StageJobRunner::~StageJobRunner() {
   Abort({.epoch = INT64_MAX,
-         .cause = absl::CancelledError("the stage daemon ends"),
-         .kind = AbortKind::kReleaseJob});
+         .cause = absl::CancelledError("the stage daemon ends")});
 }
 
 void StageJobRunner::CheckInputs(int64_t epoch, v1::CheckInputs request) {
@@ -169,7 +168,7 @@ void StageJobRunner::Abort(const AbortAction& abort) {
         last_error_ = common::rpc::ToCause(abort.cause, resources_.stage_name);
       }
     }
-    if (abort.kind == AbortKind::kReleaseJob) inputs_.Reset();
+    inputs_.Reset();
     v1::StageMessage message;
     message.mutable_aborted()->set_epoch(abort.epoch);
     report_(abort.epoch, std::move(message));

@@ -27,8 +27,6 @@
 namespace penstock::testing {
 namespace {
 
-using server::service::AbortKind;
-
 // A stage daemon without its session: commands go straight to the runner.
 class RunnerStage final : public ClusterStage {
  public:
@@ -95,9 +93,7 @@ class RunnerStage final : public ClusterStage {
       runner_->Abort({.epoch = abort.epoch(),
                       .cause = abort.has_cause()
                                    ? common::rpc::FromCause(abort.cause())
-                                   : absl::OkStatus(),
-                      .kind = abort.release() ? AbortKind::kReleaseJob
-                                              : AbortKind::kKeepJob});
+                                   : absl::OkStatus()});
     }
     return absl::OkStatus();
   }

@@ -340,7 +340,6 @@ TEST_F(SessionCoreTest, AbortEntersItsEpochAndOldReportsAreDropped) {
   const auto* abort = Only<AbortAction>(actions);
   ASSERT_NE(abort, nullptr);
   EXPECT_EQ(abort->epoch, 2);
-  EXPECT_EQ(abort->kind, AbortKind::kReleaseJob);
   EXPECT_THAT(std::string(abort->cause.message()), HasSubstr("stage-1 died"));
   v1::StageMessage late;
   late.mutable_step_report()->set_step(1);

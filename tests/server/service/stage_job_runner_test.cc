@@ -149,8 +149,7 @@ class StageJobRunnerTest : public ::testing::Test {
     return *std::move(next);
   }
   void Abort(int64_t epoch, const absl::Status& cause) {
-    runner_->Abort(
-        {.epoch = epoch, .cause = cause, .kind = AbortKind::kReleaseJob});
+    runner_->Abort({.epoch = epoch, .cause = cause});
   }
   v1::StageStatus Status() {
     v1::StageStatus status;
@@ -365,8 +364,7 @@ TEST_F(StageJobRunnerTest, TheWorkerFreesAJobOnceNobodyReadsItAnyMore) {
   notes.connecting.WaitForNotification();
   std::thread heart([&runner] { runner.heartbeat(); });
   notes.asked.WaitForNotification();
-  runner.Abort(
-      {.epoch = 2, .cause = absl::OkStatus(), .kind = AbortKind::kReleaseJob});
+  runner.Abort({.epoch = 2, .cause = absl::OkStatus()});
   EXPECT_FALSE(aborted.WaitForNotificationWithTimeout(absl::Milliseconds(200)));
   notes.go_on.Notify();
   heart.join();
