@@ -2,6 +2,7 @@
 take something away."""
 
 import os
+import pathlib
 import signal
 import time
 
@@ -43,6 +44,15 @@ class RunningCase(pc.PenstockCase):
   def assertIsSummary(self, stdout, run_dir):
     """What -o json prints: summary.json to the byte."""
     self.assertEqual(stdout, (self.work / run_dir / "summary.json").read_text())
+
+  def halt(self, pid):
+    """SIGSTOP; returns when every thread has stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    pc.wait_until(
+        lambda: all((task / "stat").read_text().rpartition(")")[2].split()[0]
+                    == "T" for task in tasks.iterdir()),
+        f"process {pid} has stopped")
 
   def kill(self, pid, signal_number=signal.SIGKILL):
     since = time.monotonic()
