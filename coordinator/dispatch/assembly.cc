@@ -187,7 +187,7 @@ v1::CheckInputs CheckInputsFor(const NewJob& job, const std::string& job_id,
     *check.add_chunks() = ChunkOf(stages[stage], stage);
   }
   if (ReadsData(placement, rank)) {
-    *check.mutable_data() = DataConfigOf(job.spec.data);
+    *check.mutable_data() = DataConfigOf(job.spec);
   }
   check.set_model_path(job.spec.model.from);
   return check;
@@ -203,7 +203,7 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   *assignment.mutable_model() = ModelConfigOf(spec.model);
   *assignment.mutable_optimizer() = OptimizerConfigOf(spec.optimizer);
   if (ReadsData(program.placement, rank)) {
-    *assignment.mutable_data() = DataConfigOf(spec.data);
+    *assignment.mutable_data() = DataConfigOf(spec);
   }
   for (const int stage : schedule::StagesOfRank(program.placement, rank)) {
     v1::Chunk chunk = ChunkOf(request.plan.stages[stage], stage);

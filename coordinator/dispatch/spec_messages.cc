@@ -4,6 +4,7 @@
 #include "common/status/key_path.h"
 #include "coordinator/schedule/text.h"
 #include "coordinator/spec/enum_names.h"
+#include "coordinator/spec/limits.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
@@ -70,7 +71,8 @@ v1::OptimizerConfig OptimizerConfigOf(const spec::OptimizerSpec& optimizer) {
   return config;
 }
 
-v1::DataConfig DataConfigOf(const spec::DataSpec& data) {
+v1::DataConfig DataConfigOf(const spec::JobSpec& spec) {
+  const spec::DataSpec& data = spec.data;
   v1::DataConfig config;
   config.set_train_path(data.train);
   if (data.validation.has_value()) {
@@ -82,7 +84,11 @@ v1::DataConfig DataConfigOf(const spec::DataSpec& data) {
   config.set_order(data.order == spec::DataOrder::kShuffled
                        ? v1::DataConfig::ORDER_SHUFFLED
                        : v1::DataConfig::ORDER_SEQUENTIAL);
-  config.set_sequence_length(data.sequence_length.value_or(0));
+  if (data.sequence_length.has_value()) {
+    config.set_sequence_length(*data.sequence_length);
+  } else {
+    config.set_text_sequence_length(spec::DefaultSequenceLength(spec.model));
+  }
   return config;
 }
 

@@ -12,7 +12,7 @@ namespace penstock::coordinator::dispatch {
 
 v1::ModelConfig ModelConfigOf(const spec::ModelSpec& model);
 v1::OptimizerConfig OptimizerConfigOf(const spec::OptimizerSpec& optimizer);
-v1::DataConfig DataConfigOf(const spec::DataSpec& data);
+v1::DataConfig DataConfigOf(const spec::JobSpec& spec);
 
 // What the planner is asked. The sequence length is that of the spec, or the
 // model's context while the data have not decided.

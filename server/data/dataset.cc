@@ -89,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const Options& options) {
                        .format = options.format,
                        .field = options.field,
                        .sequence_length = options.sequence_length,
+                       .text_sequence_length = options.text_sequence_length,
                        .context = options.context,
                        .vocab = options.vocab,
                        .piece_done = options.piece_done};

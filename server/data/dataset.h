@@ -49,8 +49,9 @@ class Dataset {
     Format format = Format::kAuto;
     std::string field = "text";
     // nullopt: the first token line's count - 1; where there are no token
-    // lines, `context`.
+    // lines, `text_sequence_length`, and without that `context`.
     std::optional<int64_t> sequence_length;
+    std::optional<int64_t> text_sequence_length;
     int64_t context = 0;            // model.context: no sequence may be longer.
     int64_t vocab = kNoVocabulary;  // model.vocab: every id must be below.
     PieceDone piece_done;           // While Open() reads; may be empty.

@@ -31,7 +31,8 @@ absl::Status CheckLength(const SourceOptions& options,
 absl::Status CutWindows(const SourceOptions& options,
                         std::unique_ptr<TokenStream> stream,
                         OpenedSource& opened) {
-  const int64_t length = options.sequence_length.value_or(options.context);
+  const int64_t length = options.sequence_length.value_or(
+      options.text_sequence_length.value_or(options.context));
   RETURN_IF_ERROR(CheckLength(options, length));
   const int64_t tokens = stream->tokens();
   if (WindowCount(tokens, length) == 0) {

@@ -19,7 +19,9 @@ struct SourceOptions {
   std::string path;
   Format format = Format::kAuto;
   std::string field;
-  std::optional<int64_t> sequence_length;  // nullopt: see Dataset::Options.
+  // nullopt: see Dataset::Options.
+  std::optional<int64_t> sequence_length;
+  std::optional<int64_t> text_sequence_length;
   int64_t context = 0;
   int64_t vocab = 0;
   PieceDone piece_done;  // Of each scan; may be empty.

@@ -124,6 +124,7 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> JobInputs::OpenData(
   // Not of what the data decide: at the check that is open, then resolved.
   v1::DataConfig named = data;
   named.clear_sequence_length();
+  named.clear_text_sequence_length();
   const std::string key = named.SerializeAsString();
   if (dataset_ != nullptr && key == key_) {
     RETURN_IF_ERROR(CheckResolved(data, model, *dataset_));
@@ -137,6 +138,9 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> JobInputs::OpenData(
   options.field = data.field();
   if (data.sequence_length() != 0) {
     options.sequence_length = data.sequence_length();
+  }
+  if (data.text_sequence_length() != 0) {
+    options.text_sequence_length = data.text_sequence_length();
   }
   options.context = model.context;
   options.vocab = model.vocab == 0 ? data::kNoVocabulary : model.vocab;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/status/error_details.h"
+#include "coordinator/dispatch/spec_messages.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
@@ -83,6 +84,18 @@ TEST_F(NumericsTest, IdsAreComparedAsAWhole) {
   EXPECT_THAT(Agree({{"cpu/avx2/1/0"}, {"cpu/avx2/1/00"}}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("stage-1 has cpu/avx2/1/00")));
+}
+
+TEST(DataConfigTest, LinesOfTextGetTheDefaultLengthWhileTheDataAreNotRead) {
+  spec::JobSpec spec;
+  spec.model.context = 8192;
+  EXPECT_EQ(DataConfigOf(spec).text_sequence_length(), 8192);
+  spec.model.from = "/models/llama";
+  EXPECT_EQ(DataConfigOf(spec).sequence_length(), 0);
+  EXPECT_EQ(DataConfigOf(spec).text_sequence_length(), 1024);
+  spec.data.sequence_length = 2048;
+  EXPECT_EQ(DataConfigOf(spec).sequence_length(), 2048);
+  EXPECT_EQ(DataConfigOf(spec).text_sequence_length(), 0);
 }
 
 }  // namespace

@@ -236,6 +236,20 @@ TEST_F(DatasetTest, SequenceLengthDefaultsToTheContextWithoutTokenLines) {
   EXPECT_EQ(dataset->sequence_length(), 12);
 }
 
+TEST_F(DatasetTest, LinesOfTextHaveTheLengthThatIsGivenForThem) {
+  Dataset::Options options = {
+      .train_path = dir_.Write("t.jsonl", "{\"text\":\"0123456789\"}\n"),
+      .text_sequence_length = 5,
+      .context = 8};
+  ASSERT_OK_AND_ASSIGN(const auto texts, Dataset::Open(options));
+  EXPECT_EQ(texts->sequence_length(), 5);
+  EXPECT_EQ(texts->train_sequences(), 2);
+  // Lines of tokens decide themselves.
+  options.train_path = dir_.Write("u.jsonl", kLine3);
+  ASSERT_OK_AND_ASSIGN(const auto tokens, Dataset::Open(options));
+  EXPECT_EQ(tokens->sequence_length(), 2);
+}
+
 TEST_F(DatasetTest, FormatGoesByTheNameUnlessItIsGiven) {
   const std::string line = "{\"input_ids\":[1,2,3]}\n";
   Dataset::Options options = Options(dir_.Write("t.jsonl", line), 2);
