@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/text/quote.h"
 #include "common/text/utf8.h"
@@ -23,12 +24,13 @@ ParsedJob ParseJob(absl::string_view bytes, absl::string_view file,
   std::optional<YamlNode> root =
       ParseYaml(bytes, job.positions, job.violations);
   if (!root.has_value()) return job;
+  std::vector<Override> overrides;
   for (const std::string& setting : options.overrides) {
-    ApplyOverride({.setting = setting}, *root, job.positions, job.violations);
+    overrides.push_back({.setting = setting});
   }
-  for (const Override& each : options.flag_overrides) {
-    ApplyOverride(each, *root, job.positions, job.violations);
-  }
+  overrides.insert(overrides.end(), options.flag_overrides.begin(),
+                   options.flag_overrides.end());
+  ApplyOverrides(overrides, *root, job.positions, job.violations);
   // An empty file breaks the same rules as one without any of the keys.
   if (root->kind == YamlNode::Kind::kNull) root->kind = YamlNode::Kind::kMap;
   Draft draft;

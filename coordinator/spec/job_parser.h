@@ -17,7 +17,8 @@
 namespace penstock::coordinator::spec {
 
 struct ParseOptions {
-  // `KEY=VALUE` of --set, applied in order: dotted keys, VALUE is YAML.
+  // `KEY=VALUE` of --set, applied in order: dotted keys, VALUE is YAML. How
+  // many there may be: overrides.h.
   std::vector<std::string> overrides;
   // Those that flags stand for, applied after them.
   std::vector<Override> flag_overrides;

@@ -17,6 +17,10 @@ namespace penstock::coordinator::spec {
 // Of the document itself.
 inline constexpr size_t kMaxJobFileBytes = size_t{1} << 20;
 inline constexpr int kMaxDepth = 32;
+inline constexpr int kMaxValues = 65536;  // of the file and all of --set
+// Of --set, with the flags that stand for it.
+inline constexpr size_t kMaxOverrides = 1000;
+inline constexpr size_t kMaxOverrideBytes = size_t{1} << 20;
 
 // Of values.
 inline constexpr int64_t kMaxLayers = 65536;

@@ -24,19 +24,16 @@ void ReadSource(const YamlNode& node, const Place& place) {
     if (entry.key == "path") {
       const ValueType<std::string> type = Text("a path");
       const auto value = type.read(entry.value);
-      if (!value)
-        place.violations.push_back({path, WrongValue(type, entry.value)});
+      if (!value) place.RefuseAt(path, WrongValue(type, entry.value));
       source.path = value.value_or("");
       has_path = true;
     } else if (entry.key == "weight") {
       const ValueType<double> type = AnyPositive();
       const auto value = type.read(entry.value);
-      if (!value)
-        place.violations.push_back({path, WrongValue(type, entry.value)});
+      if (!value) place.RefuseAt(path, WrongValue(type, entry.value));
       source.weight = value.value_or(1.0);
     } else {
-      place.violations.push_back(
-          {path, "unknown key; the keys here are path weight"});
+      place.RefuseAt(path, "unknown key; the keys here are path weight");
     }
   }
   if (!has_path) place.Refuse("path is required");
@@ -86,8 +83,8 @@ void ReadPartition(const YamlNode& node, const Place& place) {
   for (size_t i = 0; i < node.items.size(); ++i) {
     const std::optional<int64_t> value = blocks.read(node.items[i]);
     if (!value.has_value()) {
-      place.violations.push_back(
-          {ItemPath(place.key_path, i), WrongValue(blocks, node.items[i])});
+      place.RefuseAt(ItemPath(place.key_path, i),
+                     WrongValue(blocks, node.items[i]));
     }
     partition->push_back(value.value_or(0));
   }
@@ -110,8 +107,8 @@ void ReadBetas(const YamlNode& node, const Place& place) {
     if (value.has_value()) {
       *targets[i] = *value;
     } else {
-      place.violations.push_back(
-          {ItemPath(place.key_path, i), WrongValue(beta, node.items[i])});
+      place.RefuseAt(ItemPath(place.key_path, i),
+                     WrongValue(beta, node.items[i]));
     }
   }
 }

@@ -26,7 +26,11 @@ struct Place {
   std::vector<Violation>& violations;
 
   void Refuse(std::string message) const {
-    violations.push_back({std::string(key_path), std::move(message)});
+    RefuseAt(std::string(key_path), std::move(message));
+  }
+  // Of an item or a key below.
+  void RefuseAt(std::string path, std::string message) const {
+    Record({std::move(path), std::move(message)}, violations);
   }
 };
 

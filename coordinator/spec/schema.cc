@@ -53,9 +53,7 @@ class Walk {
 
   void Section(const YamlNode& node, absl::string_view section) {
     for (const YamlEntry& entry : node.entries) {
-      // A file with more errors is not one that somebody will mend line by
-      // line; and hints cost time.
-      if (violations_.size() >= kMaxViolations) return;
+      if (violations_.size() >= kMaxViolations) return;  // Hints cost time.
       const std::string path = ChildPath(section, entry.key);
       // An alias or a tag has been reported; its value means nothing.
       if (refused_.count(path) > 0 && !entry.value.IsMap()) continue;
@@ -64,8 +62,6 @@ class Walk {
   }
 
  private:
-  static constexpr size_t kMaxViolations = 1000;
-
   void Key(const YamlEntry& entry, absl::string_view section,
            const std::string& path) {
     const KeyRow* const row = FindRow(path);

@@ -13,13 +13,6 @@
 namespace penstock::coordinator::spec {
 namespace {
 
-// `key` is `section` itself or stands below it.
-bool IsWithin(absl::string_view key, absl::string_view section) {
-  if (!absl::StartsWith(key, section)) return false;
-  return key.size() == section.size() || key[section.size()] == '.' ||
-         key[section.size()] == '[';
-}
-
 // "a.b[2]" -> "a.b" -> "a" -> "".
 absl::string_view Enclosing(absl::string_view key_path) {
   const size_t end = key_path.find_last_of(".[");
@@ -28,24 +21,38 @@ absl::string_view Enclosing(absl::string_view key_path) {
 
 }  // namespace
 
+void Record(Violation violation, std::vector<Violation>& violations) {
+  if (violations.size() >= kMaxViolations) return;
+  violations.push_back(std::move(violation));
+}
+
 std::string OverrideOrigin::Shown() const {
   return flag.empty() ? absl::StrCat("--set ", key) : flag;
 }
 
 void PositionMap::AddFilePosition(absl::string_view key_path, int line,
                                   int column) {
+  if (key_path.size() > kMaxPathBytes) return;
   places_[std::string(key_path)] = Place{.line = line, .column = column};
 }
 
 void PositionMap::AddOverride(absl::string_view key_path,
                               const OverrideOrigin& origin) {
+  if (key_path.size() > kMaxPathBytes) return;
   places_[std::string(key_path)] =
       Place{.line = ++overrides_, .origin = origin};
 }
 
 void PositionMap::Remove(absl::string_view key_path) {
-  for (auto it = places_.begin(); it != places_.end();) {
-    it = IsWithin(it->first, key_path) ? places_.erase(it) : std::next(it);
+  const auto self = places_.find(key_path);
+  if (self != places_.end()) places_.erase(self);
+  // Not one range: "a-b" stands between "a" and "a.b".
+  for (const char* below : {".", "["}) {
+    const std::string prefix = absl::StrCat(key_path, below);
+    auto it = places_.lower_bound(prefix);
+    while (it != places_.end() && absl::StartsWith(it->first, prefix)) {
+      it = places_.erase(it);
+    }
   }
 }
 

@@ -27,6 +27,14 @@ struct Violation {
   bool operator==(const Violation&) const = default;
 };
 
+// A job with more errors is not one that somebody will mend line by line.
+inline constexpr size_t kMaxViolations = 1000;
+
+// Adds `violation` unless there are so many already: for rules that may be
+// broken as often as the job has values. A job never becomes right by it, but
+// the keys that are left out count as sound.
+void Record(Violation violation, std::vector<Violation>& violations);
+
 // What set a key over the job file: `--set KEY=...`, or a flag that stands for
 // it.
 struct OverrideOrigin {
@@ -43,7 +51,9 @@ class PositionMap {
   PositionMap() = default;
   explicit PositionMap(absl::string_view file) : file_(file) {}
 
-  // Lines and columns count from 1. The newest word on a key path wins.
+  // Lines and columns count from 1. The newest word on a key path wins. A path
+  // longer than any key's, kMaxPathBytes, is not kept: it is shown where its
+  // section stands.
   void AddFilePosition(absl::string_view key_path, int line, int column);
   void AddOverride(absl::string_view key_path, const OverrideOrigin& origin);
   // Forgets `key_path` and everything below it.
@@ -52,6 +62,8 @@ class PositionMap {
   // "FILE:LINE:COL", "--set KEY" or "--FLAG" of the key, else of the nearest
   // enclosing section that was given, else "FILE:1:1".
   std::string Where(absl::string_view key_path) const;
+
+  static constexpr size_t kMaxPathBytes = 256;
 
  private:
   struct Place {

@@ -18,8 +18,6 @@
 namespace penstock::coordinator::spec {
 namespace {
 
-constexpr int kMaxNodes = 65536;
-
 std::string TooDeep() {
   return absl::StrCat("nested deeper than ", kMaxDepth, " levels");
 }
@@ -111,7 +109,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void Refuse(const std::string& path, absl::string_view message) {
-    violations_.push_back({path, std::string(message)});
+    Record({path, std::string(message)}, violations_);
   }
 
   void RefuseDecoration(const std::string& path, absl::string_view tag,
@@ -128,8 +126,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void Count(const YAML::Mark& mark) {
-    if (++nodes_ > kMaxNodes) {
-      throw Stop{mark, absl::StrCat("holds more than ", kMaxNodes, " values")};
+    if (++nodes_ > kMaxValues) {
+      throw Stop{mark, absl::StrCat("holds more than ", kMaxValues, " values")};
     }
   }
 

@@ -1,9 +1,10 @@
 // A YAML document as a small tree with positions: the one place that calls
 // yaml-cpp, whose exceptions never leave it.
 //
-// Bounded, since the bytes come from anyone: size, depth and number of values
-// are limited; aliases, anchors, tags, duplicate keys, keys that are not plain
-// words, second documents and bytes that are not UTF-8 are refused.
+// Bounded, since the bytes come from anyone: size, depth and the numbers of
+// values and of violations (kMaxViolations) are limited; aliases, anchors,
+// tags, duplicate keys, keys that are not plain words, second documents and
+// bytes that are not UTF-8 are refused.
 #ifndef PENSTOCK_COORDINATOR_SPEC_YAML_TREE_H_
 #define PENSTOCK_COORDINATOR_SPEC_YAML_TREE_H_
 
