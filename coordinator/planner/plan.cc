@@ -104,19 +104,26 @@ absl::Status TooMuch(int rank, int64_t needed, int64_t limit,
 // What is left of the limit on each rank for slots and buffers, in the words
 // of the schedule room. It knows one size of an activation slot for all stages
 // and counts send buffers with it: the largest stage's is taken, and what that
-// adds to each send buffer is given back.
+// adds to each send buffer is given back. Sizes that it does not take are cut
+// to its largest: PredictMemory's sum is checked against the limit at the end.
 absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
                                             const schedule::Placement& ranks,
                                             int64_t limit) {
+  const auto counted = [](int64_t bytes) {
+    return std::min(bytes, schedule::kMaxBytes);
+  };
   schedule::Memory memory;
+  std::vector<int64_t> slots;  // By virtual stage.
   int64_t largest = 0, boundary = 0;
   for (const StageLayers& layers : request.stages) {
     const ChunkMemory chunk =
         PredictChunk(request.model, request.batch, layers, request.recompute);
-    memory.stages.push_back({.held_until_input = chunk.slot,
-                             .held_until_weight = chunk.slot + chunk.held});
-    largest = std::max(largest, chunk.slot);
-    boundary = chunk.boundary;
+    memory.stages.push_back(
+        {.held_until_input = counted(chunk.slot),
+         .held_until_weight = counted(chunk.slot + chunk.held)});
+    slots.push_back(chunk.slot);
+    largest = std::max(largest, counted(chunk.slot));
+    boundary = counted(chunk.boundary);
   }
   memory.slot = {.activation = largest, .gradient = boundary, .tied = 0};
   const std::vector<std::vector<int>> all = schedule::StagesOfRanks(ranks);
@@ -130,6 +137,10 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
     }
     int64_t sends = 0;
     for (const int stage : stages) {
+      if (fixed + slots[stage] > limit) {
+        return TooMuch(rank, fixed + slots[stage], limit,
+                       "with the activations of one micro-batch");
+      }
       sends += stage + 1 < ranks.stages() && !ranks.same_rank(stage, stage + 1);
     }
     memory.limits.push_back(limit - fixed + sends * (largest - boundary));

@@ -149,6 +149,42 @@ TEST(PlanTest, FewerSlotsThanTheScheduleNeedsIsOutOfMemory) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
+// One micro-batch of 2^44 bytes and more, which is all that the schedule room
+// counts: the limit is to blame, not the schedule.
+TEST(PlanTest, ActivationsBeyondAllBoundsAreOutOfMemory) {
+  PlanRequest request = Tiny(1, 1);
+  request.model.layers = 512;
+  request.model.width = 128;
+  request.model.ffn_width = 512;
+  request.model.head_dim = 64;
+  request.model.context = 1024;
+  request.batch = {.micro_batch = 12000, .sequence_length = 1024};
+  request.device_memory = int64_t{128} << 30;
+  const absl::Status refused = MakePlan(request).status();
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
+                                AllOf(HasSubstr("stage 0 needs "),
+                                      HasSubstr("with the activations of one "
+                                                "micro-batch"))));
+  EXPECT_EQ(common::status::Reason(refused), "OUT_OF_MEMORY");
+  EXPECT_EQ(KeyPath(refused), "pipeline.memory_limit");
+  // With memory for them there is a plan.
+  request.device_memory = int64_t{1} << 60;
+  EXPECT_OK(MakePlan(request).status());
+}
+
+// What waits for W is of no matter where B is one: a stage of very many wide
+// layers that are done once more.
+TEST(PlanTest, WhatASplitBackwardWouldHoldIsNoReasonToRefuse) {
+  PlanRequest request = Tiny(1, 1);
+  request.recompute = Recompute::kFull;
+  request.model.layers = 20000;
+  request.model.ffn_width = 1 << 20;
+  request.batch = {.micro_batch = 256, .sequence_length = 8};
+  request.device_memory = int64_t{1} << 45;
+  ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(request));
+  EXPECT_LE(plan.memory[0].total(), *request.device_memory);
+}
+
 TEST(PlanTest, TheDevicesMemoryIsALimitToo) {
   PlanRequest request = Tiny(1, 1);
   request.device_memory = 1024;
