@@ -9,6 +9,7 @@
 #include "common/status/status_macros.h"
 #include "coordinator/schedule/dataflow.h"
 #include "coordinator/schedule/memory_use.h"
+#include "coordinator/schedule/slot_count.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
@@ -130,51 +131,49 @@ class CapacitySearch {
   // the occupant before each message is gone in time.
   int StashNeed(int edge, const std::vector<double>& latest) {
     const int stage = program_.edges[edge].target_stage;
-    const int begin = flow_.edge_begin(edge);
-    const int count = static_cast<int>(latest.size());
-    std::vector<int> release(program_.micro_batches, kNone);
+    const int n = LeastSlots(
+        StashUses(edge, latest),
+        {.least = own_slots_[stage], .most = program_.micro_batches});
+    // In another order fewer slots may be worse in other ways than waiting: the
+    // common bound leaves such a stage as it is.
+    if (!Ascending(edge)) own_slots_[stage] = n;
+    return n - own_slots_[stage];
+  }
+
+  // For each message from when to when its slot is not free for another, as
+  // positions of messages on the edge.
+  std::vector<Use> StashUses(int edge,
+                             const std::vector<double>& latest) const {
+    const int stage = program_.edges[edge].target_stage;
     const int rank = program_.edges[edge].target_rank;
+    std::vector<int> release(program_.micro_batches, kNone);
     for (int i = flow_.rank_begin(rank); i < flow_.rank_begin(rank + 1); ++i) {
       if (StepAt(i).releases_stash() && StepAt(i).command.stage == stage) {
         release[StepAt(i).command.micro_batch] = i;
       }
     }
-    std::vector<int> occupant;
-    const auto in_time = [&](int n) {
-      occupant.assign(n, kNone);
-      for (int j = 0; j < count; ++j) {
-        const int consumer = flow_.messages()[begin + j].consumer;
-        const int m = StepAt(consumer).command.micro_batch;
-        int& before = occupant[m % n];
-        if (before != kNone &&
-            (release[before] > consumer ||
-             unlimited_.complete[release[before]] > latest[j] + tolerance_)) {
-          return false;
-        }
-        before = m;
-      }
-      return true;
+    const int count = static_cast<int>(latest.size());
+    const auto consumer = [&](int j) {
+      return flow_.messages()[flow_.edge_begin(edge) + j].consumer;
     };
-    int n = own_slots_[stage];
-    if (Ascending(edge)) {
-      // In ascending order more slots are never worse, and the answer is found
-      // by halving.
-      int high = program_.micro_batches;
-      while (n < high) {
-        const int middle = n + (high - n) / 2;
-        if (in_time(middle)) {
-          high = middle;
+    std::vector<Use> uses;
+    for (int j = 0; j < count; ++j) {
+      const int m = StepAt(consumer(j)).command.micro_batch;
+      const double released = unlimited_.complete[release[m]];
+      // The first message after it that is late enough, as all after that are.
+      int free = j + 1, end = count;
+      while (free < end) {
+        const int middle = free + (end - free) / 2;
+        if (release[m] > consumer(middle) ||
+            released > latest[middle] + tolerance_) {
+          free = middle + 1;
         } else {
-          n = middle + 1;
+          end = middle;
         }
       }
-    } else {
-      while (n < program_.micro_batches && !in_time(n)) ++n;
-      // In another order fewer slots may be worse in other ways than waiting:
-      // the common bound leaves such a stage as it is.
-      own_slots_[stage] = n;
+      uses.push_back({.number = m, .from = j, .to = free - 1});
     }
-    return n - own_slots_[stage];
+    return uses;
   }
 
   bool Ascending(int edge) const {

@@ -36,7 +36,8 @@ struct LoweringOptions {
   Memory memory;
 };
 
-// Lowers `schedule` after CheckOrder. Cost: a few passes over its commands.
+// Lowers `schedule` after CheckOrder. Cost: a few passes over its commands, and
+// up to 64 more where forwards do not ascend (slot_count.h).
 //
 // InvalidArgument: CheckOrder's violations; a deadlock with uniform_slots,
 //   printed as the cycle of who waits for whom; options of the wrong size.
