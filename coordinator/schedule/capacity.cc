@@ -40,6 +40,7 @@ class CapacitySearch {
     for (const StageSlots& stage : program_.stages) {
       own_slots_.push_back(stage.slots);
     }
+    base_slots_ = own_slots_;
   }
 
   absl::Status Run() {
@@ -135,9 +136,10 @@ class CapacitySearch {
         StashUses(edge, latest),
         {.least = own_slots_[stage], .most = program_.micro_batches});
     // In another order fewer slots may be worse in other ways than waiting: the
-    // common bound leaves such a stage as it is.
-    if (!Ascending(edge)) own_slots_[stage] = n;
-    return n - own_slots_[stage];
+    // common bound leaves such a stage as it is. Only for a memory limit it
+    // goes back to what its own order needs.
+    if (!Ascending(edge)) base_slots_[stage] = n;
+    return n - base_slots_[stage];
   }
 
   // For each message from when to when its slot is not free for another, as
@@ -200,7 +202,7 @@ class CapacitySearch {
       StageSlots& stage = program_.stages[edge.target_stage];
       stage.slots =
           std::min(program_.micro_batches,
-                   own_slots_[edge.target_stage] + std::min(needs_[e], bound));
+                   base_slots_[edge.target_stage] + std::min(needs_[e], bound));
       edge.capacity = stage.slots;
     } else {
       edge.capacity = std::max(1, std::min(needs_[e], bound));
@@ -219,7 +221,9 @@ class CapacitySearch {
            evaluation.makespan <= unlimited_.makespan * (1 + kTolerance);
   }
 
-  // Lowers each rank's bound, from `bound`, to the largest whose bytes fit.
+  // Lowers each rank's bound, from `bound`, to the largest whose bytes fit;
+  // where none does, with the fewest slots also for stages that the bound
+  // leaves alone.
   absl::Status FitMemory(int bound) {
     const std::vector<RankParts> parts = PartsOfRanks(program_);
     for (int r = 0; r < program_.ranks(); ++r) {
@@ -230,6 +234,9 @@ class CapacitySearch {
         return MemoryUseOf(program_, r, parts[r], memory_).peak_bytes();
       };
       if (bytes_at(bound) <= limit) continue;
+      if (bytes_at(0) > limit) {
+        for (const int s : parts[r].stages) base_slots_[s] = own_slots_[s];
+      }
       if (const int64_t least = bytes_at(0); least > limit) {
         return absl::ResourceExhaustedError(
             absl::StrCat(program_.name, ": rank ", r, " needs ", least,
@@ -237,7 +244,7 @@ class CapacitySearch {
                          " more than its limit of ", limit));
       }
       int fits = 0;
-      int over = bound;
+      int over = bound + 1;
       while (over - fits > 1) {
         const int middle = fits + (over - fits) / 2;
         (bytes_at(middle) <= limit ? fits : over) = middle;
@@ -260,9 +267,10 @@ class CapacitySearch {
   const Memory& memory_;
   double tolerance_ = 0;
   Evaluation unlimited_;
-  std::vector<int> own_slots_;  // (stage): below this a rank stops by itself.
-  std::vector<int> needs_;      // (edge): slots ahead, or slots.
-  std::vector<int> bound_;      // (rank): most of them.
+  std::vector<int> own_slots_;   // (stage): below this a rank stops by itself.
+  std::vector<int> base_slots_;  // (stage): what slots ahead are added to.
+  std::vector<int> needs_;       // (edge): slots ahead, or slots.
+  std::vector<int> bound_;       // (rank): most of them.
 };
 
 }  // namespace

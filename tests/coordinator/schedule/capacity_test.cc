@@ -5,6 +5,7 @@
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
 #include "coordinator/schedule/simulator.h"
+#include "coordinator/schedule/text.h"
 #include "coordinator/schedule/verifier.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -131,6 +132,31 @@ TEST(Capacity, AMemoryLimitTakesSlotsAwayButNeverToADeadlock) {
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("rank 3 needs 110 bytes with the fewest "
                                  "slots, 1 more than its limit of 109")));
+}
+
+// Forwards that do not ascend: full speed takes a slot for each micro-batch,
+// two are enough.
+TEST(Capacity, AMemoryLimitTakesSlotsFromOrdersThatDoNotAscendToo) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       ParseCsv("0F1,0F0,0F3,0F2,0B0,0B1,0B2,0B3\n"
+                                "1F1,1F0,1B0,1B1,1F3,1F2,1B2,1B3\n",
+                                {.ranks = 2, .micro_batches = 4}));
+  LoweringOptions options;
+  options.memory.stages.assign(2, {.held_until_input = 100});
+  options.memory.slot = {.activation = 10, .gradient = 10, .tied = 0};
+  // Rank 1: two activations (200), one send buffer (10), two slots ahead (20).
+  options.memory.limits = {1000, 230};
+  ASSERT_OK_AND_ASSIGN(LoweredProgram program, Lower(schedule, options));
+  EXPECT_EQ(program.stages[1].slots, 4);
+  options.memory.limits[1] = 229;
+  ASSERT_OK_AND_ASSIGN(program, Lower(schedule, options));
+  EXPECT_EQ(program.stages[1].slots, 2);
+  EXPECT_OK(VerifyLowered(program, options.memory));
+  options.memory.limits[1] = 209;
+  EXPECT_THAT(Lower(schedule, options),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("rank 1 needs 210 bytes with the fewest "
+                                 "slots, 1 more than its limit of 209")));
 }
 
 TEST(Capacity, AMemoryLimitThatWouldDeadlockIsRefused) {
