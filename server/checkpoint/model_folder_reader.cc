@@ -204,16 +204,28 @@ absl::Status ModelFolderReader::CheckTiedHead(
     return absl::OkStatus();
   }
   const Place& embedding = places_.find(options_.tied_head_source)->second;
-  std::vector<float> a(TensorAt(embedding).elements()), b(a.size());
-  RETURN_IF_ERROR(
-      Read(options_.tied_head_source, absl::MakeSpan(a), piece_read));
-  RETURN_IF_ERROR(Read(kTiedHead, absl::MakeSpan(b), piece_read));
-  if (std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0) {
-    return absl::OkStatus();
+  const size_t elements = TensorAt(embedding).elements();
+  const auto read = [this](const Place& place, size_t first,
+                           std::vector<float>& piece) {
+    return files_[place.file].ReadPiece(TensorAt(place), first,
+                                        absl::MakeSpan(piece));
+  };
+  std::vector<float> a, b;
+  for (size_t done = 0; done < elements; done += a.size()) {
+    a.resize(std::min(SafetensorsFile::kPieceElements, elements - done));
+    b.resize(a.size());
+    RETURN_IF_ERROR(read(embedding, done, a));
+    if (piece_read) RETURN_IF_ERROR(piece_read());
+    RETURN_IF_ERROR(read(head->second, done, b));
+    if (piece_read) RETURN_IF_ERROR(piece_read());
+    if (std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        Where(head->second), " differs from ", options_.tied_head_source,
+        ", though config.json says tie_word_embeddings"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      Where(head->second), " differs from ", options_.tied_head_source,
-      ", though config.json says tie_word_embeddings"));
+  return absl::OkStatus();
 }
 
 }  // namespace penstock::server::checkpoint

@@ -55,7 +55,8 @@ class ModelFolderReader {
                     const PieceRead& piece_read = {}) const;
 
   // InvalidArgument where the folder has a tied head's matrix that differs from
-  // the embedding. Reads both: for the stage that reads the embedding anyway.
+  // the embedding. Reads both, piece by piece, up to the first difference: for
+  // the stage that reads the embedding anyway.
   absl::Status CheckTiedHead(const PieceRead& piece_read = {}) const;
 
   // SHA-256, hex, of the files' names, sizes and headers, in order of name, and

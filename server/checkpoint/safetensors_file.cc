@@ -68,24 +68,31 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
 absl::Status SafetensorsFile::ReadF32(const SafetensorsTensor& tensor,
                                       absl::Span<float> values,
                                       const PieceRead& piece_read) const {
-  CHECK(ConvertsToF32(tensor.dtype)) << tensor.dtype;
   CHECK_EQ(static_cast<int64_t>(values.size()), tensor.elements());
+  // No second copy of a large tensor.
+  for (size_t done = 0; done < values.size(); done += kPieceElements) {
+    RETURN_IF_ERROR(
+        ReadPiece(tensor, done, values.subspan(done, kPieceElements)));
+    if (piece_read) RETURN_IF_ERROR(piece_read());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SafetensorsFile::ReadPiece(const SafetensorsTensor& tensor,
+                                        size_t first,
+                                        absl::Span<float> piece) const {
+  CHECK(ConvertsToF32(tensor.dtype)) << tensor.dtype;
+  CHECK_LE(static_cast<int64_t>(first + piece.size()), tensor.elements());
   const bool narrow = tensor.dtype != "F32";
   const size_t element = narrow ? sizeof(uint16_t) : sizeof(float);
-  // No second copy of a large tensor.
-  std::vector<uint16_t> half(narrow ? std::min(kPieceElements, values.size())
-                                    : 0);
-  for (size_t done = 0; done < values.size(); done += kPieceElements) {
-    const auto piece = values.subspan(done, kPieceElements);
-    auto* const raw = narrow ? reinterpret_cast<std::byte*>(half.data())
-                             : reinterpret_cast<std::byte*>(piece.data());
-    RETURN_IF_ERROR(file_.ReadAt(
-        data_start_ + tensor.begin + static_cast<int64_t>(done * element),
-        absl::MakeSpan(raw, piece.size() * element)));
-    for (size_t i = 0; narrow && i < piece.size(); ++i) {
-      piece[i] = FromHalf(tensor.dtype, half[i]);
-    }
-    if (piece_read) RETURN_IF_ERROR(piece_read());
+  std::vector<uint16_t> half(narrow ? piece.size() : 0);
+  auto* const raw = narrow ? reinterpret_cast<std::byte*>(half.data())
+                           : reinterpret_cast<std::byte*>(piece.data());
+  RETURN_IF_ERROR(file_.ReadAt(
+      data_start_ + tensor.begin + static_cast<int64_t>(first * element),
+      absl::MakeSpan(raw, piece.size() * element)));
+  for (size_t i = 0; i < half.size(); ++i) {
+    piece[i] = FromHalf(tensor.dtype, half[i]);
   }
   return absl::OkStatus();
 }

@@ -45,6 +45,11 @@ class SafetensorsFile {
                        absl::Span<float> values,
                        const PieceRead& piece_read = {}) const;
 
+  // The elements from `first` on, in one read. REQUIRES:
+  // ConvertsToF32(tensor.dtype), and that the tensor has them. As ReadF32().
+  absl::Status ReadPiece(const SafetensorsTensor& tensor, size_t first,
+                         absl::Span<float> piece) const;
+
   // Bytes of one of header()'s tensors as they stand in the file, always the
   // same ones: kSampleBytes each at its beginning, its middle and its end, or
   // all where it has no more. DataLoss as ReadF32().

@@ -262,6 +262,41 @@ TEST_F(ModelFolderTest, RefusesATiedHeadThatDiffers) {
                              HasSubstr("transformer.wte.weight"))));
 }
 
+TEST_F(ModelFolderTest, ATiedHeadIsComparedPieceByPiece) {
+  constexpr size_t kElements = 2 * SafetensorsFile::kPieceElements + 6;
+  options_.expected[0].shape = {kElements / 2, 2};
+  const RawTensor embedding = {embedding_.name,
+                               "BF16",
+                               {kElements / 2, 2},
+                               HalfData(std::vector<uint16_t>(kElements))};
+  const auto check = [&](const std::vector<float>& values, int& pieces) {
+    WriteRaw(kModelFile,
+             {embedding,
+              norm_,
+              {"lm_head.weight", "F32", embedding.shape, F32Data(values)}});
+    const auto reader = ModelFolderReader::Open(options_);
+    EXPECT_OK(reader.status());
+    pieces = 0;
+    return reader->CheckTiedHead([&pieces] {
+      ++pieces;
+      return absl::OkStatus();
+    });
+  };
+  const auto differs = StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("lm_head.weight\" differs from"));
+  int pieces = 0;
+  std::vector<float> values(kElements);
+  EXPECT_OK(check(values, pieces));
+  EXPECT_EQ(pieces, 6);
+  values.back() = 1;
+  EXPECT_THAT(check(values, pieces), differs);
+  EXPECT_EQ(pieces, 6);
+  // No more is held, or read, than it takes.
+  values.front() = 1;
+  EXPECT_THAT(check(values, pieces), differs);
+  EXPECT_EQ(pieces, 2);
+}
+
 TEST_F(ModelFolderTest, RefusesAHeadWhereTheModelIsUntiedAndNotExpected) {
   RawTensor head = embedding_;
   head.name = "lm_head.weight";
