@@ -21,14 +21,17 @@ int64_t Elements(const std::vector<int64_t>& shape) {
 std::string FormatSafetensorsHeader(absl::Span<const WrittenTensor> tensors) {
   nlohmann::ordered_json json;
   json["__metadata__"]["format"] = "pt";
+  // Its [] looks for a new key among all before it.
+  auto& entries = json.get_ref<nlohmann::ordered_json::object_t&>();
   int64_t offset = 0;
   for (const WrittenTensor& tensor : tensors) {
     const int64_t end =
         offset + Elements(tensor.shape) * static_cast<int64_t>(sizeof(float));
-    nlohmann::ordered_json& entry = json[tensor.name];
+    nlohmann::ordered_json entry;
     entry["dtype"] = "F32";
     entry["shape"] = tensor.shape;
     entry["data_offsets"] = {offset, end};
+    entries.push_back({tensor.name, std::move(entry)});
     offset = end;
   }
   std::string text = json.dump();

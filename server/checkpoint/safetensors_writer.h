@@ -25,7 +25,7 @@ struct WrittenTensor {
 
 // Length and JSON, as they stand at the start of the file: padded with spaces
 // so that data begin at a multiple of 8; metadata {"format": "pt"}, without
-// which transformers refuses the file.
+// which transformers refuses the file. REQUIRES: no name twice.
 std::string FormatSafetensorsHeader(absl::Span<const WrittenTensor> tensors);
 
 // Thread-compatible.

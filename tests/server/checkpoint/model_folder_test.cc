@@ -517,5 +517,28 @@ TEST(SafetensorsWriterTest, DataBeginAtAMultipleOfEight) {
   }
 }
 
+TEST(SafetensorsWriterTest,
+     TensorsAreListedInTheirOrderInTimeThatGrowsWithThem) {
+  const auto cpu_time = [](int count) {
+    std::vector<WrittenTensor> tensors;
+    for (int i = count; i > 0; --i) {
+      tensors.push_back({.name = absl::StrCat("h.", i), .shape = {1}});
+    }
+    const std::clock_t start = std::clock();
+    const std::string text = FormatSafetensorsHeader(tensors);
+    const std::clock_t taken = std::clock() - start;
+    EXPECT_LT(text.find(absl::StrCat("\"h.", count, "\"")),
+              text.find("\"h.1\""));
+    const auto header =
+        ParseSafetensorsHeader(text.substr(kLengthBytes), 4 * int64_t{count});
+    EXPECT_OK(header.status());
+    EXPECT_EQ(header->tensors.front().name, tensors.front().name);
+    EXPECT_EQ(header->tensors.back().name, tensors.back().name);
+    return taken;
+  };
+  const std::clock_t few = cpu_time(8'000);
+  EXPECT_LT(cpu_time(64'000), 24 * few);
+}
+
 }  // namespace
 }  // namespace penstock::server::checkpoint
