@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/status/error_details.h"
+#include "common/status/reasons.h"
 #include "common/status/status_macros.h"
 #include "common/text/quote.h"
 #include "server/data/json_fault.h"
@@ -26,8 +28,7 @@ absl::string_view View(std::string_view text) {
 
 absl::Status ToStatus(simdjson::error_code error, absl::string_view line) {
   if (error == simdjson::MEMALLOC) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no memory for a line of ", line.size(), " bytes of JSON"));
+    return NoMemory(absl::StrCat("a line of ", line.size(), " bytes of JSON"));
   }
   if (error == simdjson::DEPTH_ERROR) {
     return absl::InvalidArgumentError(
@@ -158,6 +159,13 @@ absl::Status ReadObject(const simdjson::dom::object& object,
 }
 
 }  // namespace
+
+absl::Status NoMemory(absl::string_view what) {
+  return common::status::WithReason(
+      absl::ResourceExhaustedError(
+          absl::StrCat("no memory for ", what, "; free memory on its host")),
+      common::status::kReasonOutOfMemory);
+}
 
 JsonLineParser::JsonLineParser() : document_(std::make_unique<Document>()) {}
 JsonLineParser::~JsonLineParser() = default;

@@ -40,6 +40,9 @@ struct JsonLine {
   std::optional<std::string> text;
 };
 
+// ResourceExhausted, reason OUT_OF_MEMORY: no memory for `what`.
+absl::Status NoMemory(absl::string_view what);
+
 // Keeps its memory from line to line. Thread-compatible.
 class JsonLineParser {
  public:
@@ -54,8 +57,7 @@ class JsonLineParser {
   // ours twice, input_ids that are no array of integers from 0 to 2^31-1,
   // labels that are no array of such or -100, labels and input_ids of different
   // lengths, a text that is no string. labels without input_ids are ignored.
-  // ResourceExhausted: no memory for the line. The caller adds file and line
-  // number.
+  // NoMemory() for the line. The caller adds file and line number.
   absl::Status Parse(absl::string_view line, absl::string_view field,
                      JsonLine& out);
 

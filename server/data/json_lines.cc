@@ -1,6 +1,7 @@
 #include "server/data/json_lines.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,9 +52,11 @@ class JsonLines::Scan {
   Scan(const Options& options, JsonLines& lines)
       : vocab_(options.vocab), lines_(lines) {}
 
+  // May throw std::bad_alloc.
   absl::StatusOr<Content> Run() {
     common::digest::Sha256 sha;
     for (size_t i = 0; i < lines_.input_.files.size(); ++i) {
+      file_ = i;
       const InputFile& file = *lines_.input_.files[i];
       LineScanner scanner;
       const auto visit = [&](const Line& line) {
@@ -75,6 +78,16 @@ class JsonLines::Scan {
     }
     content_.digest = sha.Finish();
     return content_;
+  }
+
+  // Of where Run() ended.
+  absl::Status NoMemoryHere() const {
+    constexpr size_t kKept = sizeof(Record) + sizeof(int64_t);
+    return common::status::Annotate(
+        NoMemory(absl::StrCat("a line after the first ", lines_.count(),
+                              ", or for where lines are (up to ", kKept,
+                              " bytes each)")),
+        lines_.input_.files[file_]->path());
   }
 
  private:
@@ -155,6 +168,7 @@ class JsonLines::Scan {
   JsonLine parsed_;
   std::string first_;  // Where the first line is.
   bool placed_ = false;
+  size_t file_ = 0;
 };
 
 absl::StatusOr<JsonLines::Scanned> JsonLines::Open(Input input,
@@ -162,8 +176,14 @@ absl::StatusOr<JsonLines::Scanned> JsonLines::Open(Input input,
   CHECK(input.format == Format::kJsonl);
   std::unique_ptr<JsonLines> lines(
       new JsonLines(std::move(input), options.field));
-  ASSIGN_OR_RETURN(const Content content, Scan(options, *lines).Run());
-  return Scanned{.lines = std::move(lines), .content = content};
+  Scan scan(options, *lines);
+  // The standard containers say it by an exception, which ends here.
+  try {
+    ASSIGN_OR_RETURN(const Content content, scan.Run());
+    return Scanned{.lines = std::move(lines), .content = content};
+  } catch (const std::bad_alloc&) {
+    return scan.NoMemoryHere();
+  }
 }
 
 int64_t JsonLines::text_line_at(int64_t offset) const {
@@ -174,14 +194,31 @@ int64_t JsonLines::text_line_at(int64_t offset) const {
 absl::Status JsonLines::Read(int64_t index, JsonLine& out) const {
   CHECK(index >= 0 && index < count());
   const Record& record = records_[index];
+  absl::Status status;
+  try {
+    status = ReadAgain(index, out);
+  } catch (const std::bad_alloc&) {
+    status =
+        NoMemory(absl::StrCat("a line of ", record.bytes, " bytes of JSON"));
+  }
+  if (!absl::IsResourceExhausted(status)) return status;
+  return common::status::Annotate(
+      status, absl::StrCat(input_.files[record.file]->path(),
+                           ", the line at byte ", record.offset));
+}
+
+absl::Status JsonLines::ReadAgain(int64_t index, JsonLine& out) const {
+  const Record& record = records_[index];
   const InputFile& file = *input_.files[record.file];
   std::string bytes(record.bytes, '\0');
   RETURN_IF_ERROR(file.Read(
       record.offset, absl::MakeSpan(reinterpret_cast<std::byte*>(bytes.data()),
                                     bytes.size())));
+  const absl::Status parsed = JsonLineParser().Parse(bytes, field_, out);
+  if (absl::IsResourceExhausted(parsed)) return parsed;
   // The same bytes passed the same checks in Open.
   const bool same =
-      JsonLineParser().Parse(bytes, field_, out).ok() &&
+      parsed.ok() &&
       (kind_ == LineKind::kTokens
            ? static_cast<int64_t>(out.input_ids.size()) == line_tokens_
            : out.text.has_value() &&

@@ -32,7 +32,7 @@ class JsonLines {
   // jsonl. InvalidArgument naming FILE:LINE: a line that JsonLineParser
   // refuses, of another kind or (tokens) another length than the first, of
   // fewer than 2 tokens, with an id that the vocabulary does not hold; no line
-  // at all.
+  // at all. NoMemory() for a line, or for where all lines are.
   static absl::StatusOr<Scanned> Open(Input input, const Options& options);
 
   LineKind kind() const { return kind_; }
@@ -46,7 +46,7 @@ class JsonLines {
   int64_t text_line_at(int64_t offset) const;
 
   // Reads line `index` again. REQUIRES: 0 <= index < count(). DataLoss when it
-  // is no longer what was checked.
+  // is no longer what was checked; NoMemory().
   absl::Status Read(int64_t index, JsonLine& out) const;
 
  private:
@@ -56,6 +56,9 @@ class JsonLines {
     int32_t bytes = 0;
     int32_t file = 0;
   };
+
+  // May throw std::bad_alloc.
+  absl::Status ReadAgain(int64_t index, JsonLine& out) const;
 
   JsonLines(Input input, std::string field)
       : input_(std::move(input)), field_(std::move(field)) {}

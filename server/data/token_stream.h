@@ -19,7 +19,9 @@ class TokenStream {
   virtual int64_t tokens() const = 0;
 
   // Fills `out` with the tokens from `first` on; reads the disk. REQUIRES: the
-  // range lies within tokens(). DataLoss when a file has changed.
+  // range lies within tokens(). DataLoss when a file has changed;
+  // ResourceExhausted, reason OUT_OF_MEMORY, when a line of text is too long
+  // for the memory.
   virtual absl::Status Read(int64_t first, absl::Span<int32_t> out) const = 0;
 };
 
