@@ -19,9 +19,10 @@ struct DataFacts {
 };
 
 // Sets data.sequence_length and model.vocab where the job file left them to the
-// data (token lines: the first line's count − 1; text lines: model.context and
-// the byte tokenizer's 256) and returns every rule that the data break, with
-// key paths. `spec` is changed only where its fields were undecided.
+// data (token lines: the first line's count − 1; text lines:
+// DefaultSequenceLength and the byte tokenizer's 256) and returns every rule
+// that the data break, with key paths. `spec` is changed only where its fields
+// were undecided.
 std::vector<Violation> ApplyDataFacts(const DataFacts& facts, JobSpec& spec);
 
 // `epochs` as steps, once the number of training sequences is known: sets
