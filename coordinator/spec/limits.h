@@ -23,7 +23,7 @@ inline constexpr size_t kMaxOverrides = 1000;
 inline constexpr size_t kMaxOverrideBytes = size_t{1} << 20;
 
 // Of values.
-inline constexpr int64_t kMaxLayers = 65536;
+inline constexpr int64_t kMaxLayers = 21845;  // dropout sites have 16 bits
 inline constexpr int64_t kMaxWidth = int64_t{1} << 20;  // also heads, head_dim
 inline constexpr int64_t kMaxFfnWidth = int64_t{1} << 24;
 inline constexpr int64_t kMaxContext = int64_t{1} << 24;  // tokens

@@ -52,6 +52,10 @@ absl::Status ValidateRope(const ModelConfig& config) {
 
 absl::Status Validate(const ModelConfig& config) {
   RETURN_IF_ERROR(CheckPositive("layers", config.layers));
+  if (config.layers > kMaxLayers) {
+    return Invalid("layers", config.layers,
+                   absl::StrCat("must be at most ", kMaxLayers));
+  }
   RETURN_IF_ERROR(CheckPositive("width", config.width));
   RETURN_IF_ERROR(CheckPositive("heads", config.heads));
   RETURN_IF_ERROR(CheckPositive("kv_heads", config.kv_heads));

@@ -31,10 +31,14 @@ struct RopeScaling {
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
+// The embedding and three sites of each block are numbered in the 16 bits that
+// a dropout site has in a mask's key (layer.h).
+inline constexpr int64_t kMaxLayers = 21845;
+
 // Immutable once filled; a plain value.
 struct ModelConfig {
   Family family = Family::kGpt2;
-  int64_t layers = 0;  // Blocks.
+  int64_t layers = 0;  // Blocks; at most kMaxLayers.
   int64_t width = 0;
   int64_t heads = 0;
   int64_t kv_heads = 0;   // gpt2: = heads. Divides heads.

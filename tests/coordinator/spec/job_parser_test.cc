@@ -339,6 +339,13 @@ TEST(JobParserTest, StagesOfModelFromAreChecked) {
               HasSubstr("job.yaml:7:12: pipeline.stages: 5 stages"));
 }
 
+// The deepest model whose dropout sites have numbers (server/model).
+TEST(JobParserTest, MoreLayersThanStagesCanTrainAreRefused) {
+  EXPECT_EQ(Errors(kJob, {"model.layers=21845"}), "");
+  EXPECT_THAT(Errors(kJob, {"model.layers=21846"}),
+              HasSubstr("a whole number from 1 to 21845"));
+}
+
 TEST(JobParserTest, ChunksFollowTheSchedule) {
   // The schedules are not built yet, but what they would run is resolved.
   const auto chunks = [](absl::string_view schedule) {

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "server/device/reference/factory.h"
 #include "server/model/chunk.h"
+#include "server/model/layer.h"
 #include "tests/matchers/status_matchers.h"
 
 namespace penstock::server::model {
@@ -182,8 +183,20 @@ TEST(ModelConfigTest, NamesTheFieldThatIsWrong) {
   config.rope_scaling.high_freq_factor = 1;
   EXPECT_THAT(Validate(config), invalid("rope_scaling.high_freq_factor"));
   config = Gpt2(0);
+  config.layers = kMaxLayers + 1;
+  EXPECT_THAT(Validate(config), invalid("model.layers is 21846"));
+  config = Gpt2(0);
   config.vocab = 0;
   EXPECT_THAT(Validate(config), invalid("model.vocab is 0"));
+}
+
+// The last site of the deepest model that is accepted is the last of the 16
+// bits; the next block would have none.
+TEST(ModelConfigTest, EverySiteOfTheDeepestModelHasItsNumber) {
+  ModelConfig config = Gpt2(0);
+  config.layers = kMaxLayers;
+  EXPECT_OK(Validate(config));
+  EXPECT_EQ(BlockDropoutSite(kMaxLayers - 1, DropoutSite::kMlpOutput), 65535);
 }
 
 }  // namespace
