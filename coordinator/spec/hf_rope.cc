@@ -29,15 +29,22 @@ bool IsRopeKey(const std::string& key) {
   return false;
 }
 
+bool IsInF32(const char* key, double value, std::vector<std::string>& errors) {
+  if (FitsF32(value)) return true;
+  errors.push_back(
+      absl::StrCat(key, ": is ", FormatNumber(value), "; ", kNotInF32));
+  return false;
+}
+
 void SetTheta(const Json& object, ModelSpec& model,
               std::vector<std::string>& errors) {
   const std::optional<double> theta = NumberField(object, "rope_theta", errors);
-  if (!theta.has_value()) return;
-  if (*theta > 0) {
+  if (!theta.has_value() || !IsInF32("rope_theta", *theta, errors)) return;
+  if (*theta >= 1) {
     model.rope_theta = *theta;
   } else {
     errors.push_back(absl::StrCat("rope_theta: is ", FormatNumber(*theta),
-                                  ", must be above 0"));
+                                  ", must be at least 1"));
   }
 }
 
@@ -48,7 +55,8 @@ void Require(const Json& rope, const char* key, double& field,
     errors.push_back(absl::StrCat(key, ": is required by this rope_type"));
     return;
   }
-  field = NumberField(rope, key, errors).value_or(field);
+  const std::optional<double> value = NumberField(rope, key, errors);
+  if (value.has_value() && IsInF32(key, *value, errors)) field = *value;
 }
 
 void ReadScaling(const Json& rope, RopeScaling& scaling,

@@ -13,7 +13,9 @@ namespace penstock::coordinator::spec {
 
 // Sets model.rope_theta and model.rope_scaling; `config` is an object. Every
 // key of the rope object changes the mathematics, so an unknown one is an
-// error, and so is a rope_type other than default, linear and llama3.
+// error, and so is a rope_type other than default, linear and llama3, a base
+// below 1 (its frequencies would grow, to infinity) and a number that f32 does
+// not hold.
 void ReadHfRope(const nlohmann::json& config, ModelSpec& model,
                 std::vector<std::string>& errors);
 

@@ -120,6 +120,9 @@ ValueType<double> AnyPositive() {
 ValueType<double> NotNegative() {
   return Number("a number of at least 0", [](double x) { return x >= 0; });
 }
+ValueType<double> AtLeastOne() {
+  return Number("a number of at least 1", [](double x) { return x >= 1; });
+}
 ValueType<double> BelowOne() {
   return Number("a number from 0 to below 1", IsBelowOne);
 }

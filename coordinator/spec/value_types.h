@@ -48,6 +48,7 @@ ValueType<int64_t> Whole(int64_t min, int64_t max);
 ValueType<double> Number(absl::string_view expected, bool (*accepts)(double));
 ValueType<double> AnyPositive();  // "a number above 0"
 ValueType<double> NotNegative();  // "a number of at least 0"
+ValueType<double> AtLeastOne();   // "a number of at least 1"
 ValueType<double> BelowOne();     // [0, 1)
 ValueType<double> UpToOne();      // [0, 1]
 

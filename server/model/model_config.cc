@@ -27,8 +27,8 @@ absl::Status ValidateRope(const ModelConfig& config) {
     return Invalid("head_dim", config.head_dim,
                    "rotary embeddings need an even one");
   }
-  if (!(config.rope_theta > 0)) {
-    return Invalid("rope_theta", config.rope_theta, "must be positive");
+  if (!(config.rope_theta >= 1)) {
+    return Invalid("rope_theta", config.rope_theta, "must be at least 1");
   }
   const RopeScaling& scaling = config.rope_scaling;
   if (scaling.kind == RopeScalingKind::kNone) return absl::OkStatus();

@@ -224,6 +224,15 @@ TEST(HfConfigTest, KeysThatChangeTheMathematicsAreRefused) {
       {"llama_gqa", "rope_scaling", R"({"rope_type": "linear", "factor": 2})",
        "rope_scaling: differs from rope_parameters"},
       {"llama_gqa", "rope_theta", "5.0", "the outer rope_theta is 5"},
+      {"llama_gqa", "rope_parameters",
+       R"({"rope_type": "default", "rope_theta": 0.5})",
+       "rope_parameters.rope_theta: is 0.5, must be at least 1"},
+      {"llama_gqa", "rope_parameters",
+       R"({"rope_type": "default", "rope_theta": 1e-300})",
+       "rope_parameters.rope_theta: is 1e-300; stages compute in f32"},
+      {"llama_gqa", "rope_parameters",
+       R"({"rope_type": "linear", "factor": 1e300, "rope_theta": 1e4})",
+       "rope_parameters.factor: is 1e+300; stages compute in f32"},
   };
   for (const Refused& c : cases) {
     EXPECT_THAT(With(c.name, c.key, c.value).errors,

@@ -286,6 +286,14 @@ TEST(JobParserTest, RopeScalingIsWrittenAsInConfigJsonOldAndNew) {
                         "linear"));
 }
 
+// Of a smaller base the frequencies grow, up to infinity.
+TEST(JobParserTest, ARotaryBaseBelowOneIsRefused) {
+  const std::string llama = absl::StrReplaceAll(kJob, {{"gpt2", "llama"}});
+  EXPECT_EQ(Errors(llama, {"model.rope_theta=1"}), "");
+  EXPECT_THAT(Errors(llama, {"model.rope_theta=1e-37"}),
+              HasSubstr("expected a number of at least 1, got \"1e-37\""));
+}
+
 TEST(JobParserTest, OtherModelKeysBesideFromAreRefused) {
   const ParsedJob job = ParseFrom(
       absl::StrReplaceAll(kFrom, {{"model\n", "model\n  layers: 2\n"}}),

@@ -179,6 +179,9 @@ TEST(ModelConfigTest, NamesTheFieldThatIsWrong) {
   config.head_dim = 7;
   EXPECT_THAT(Validate(config), invalid("model.head_dim is 7"));
   config = Llama();
+  config.rope_theta = 1e-37;
+  EXPECT_THAT(Validate(config), invalid("model.rope_theta is"));
+  config = Llama();
   config.rope_scaling.kind = RopeScalingKind::kLlama3;
   config.rope_scaling.high_freq_factor = 1;
   EXPECT_THAT(Validate(config), invalid("rope_scaling.high_freq_factor"));
