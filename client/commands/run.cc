@@ -69,6 +69,8 @@ class Run {
     absl::Status started = Prepare();
     if (started.ok()) started = StartJob();
     if (!started.ok()) {
+      // The processes before the folder: they write there.
+      if (cluster_ != nullptr) cluster_->Stop(kStopLimit);
       if (directory_.has_value()) directory_->Remove();
       if (failure_.ok()) return Fail(started);
       Fail(failure_);

@@ -111,7 +111,8 @@ class StageStartTest(pc.PenstockCase):
     self.assertEqual(self.summary()["cause"]["stage"], "stage-2")
     self.assertNothingStays()
 
-  def test_coordinator_of_another_protocol(self):
+  def coordinator_is(self, program):
+    """A built one, which takes ADDRESS READY_FD."""
     script = self.binaries / "penstock-coordinator"
     script.unlink()
     # Of the real one's flags it needs two. The folder is the coordinator's.
@@ -121,8 +122,18 @@ class StageStartTest(pc.PenstockCase):
         '  --listen) address=$2;; --ready-fd) ready=$2;;\n'
         'esac; shift; done\n'
         'socket=${address#unix:}; mkdir -m 700 "${socket%/*}"\n'
-        f'exec {pc.BINARIES / "penstock_other_protocol"} "$address" "$ready"\n')
+        f'exec {pc.BINARIES / program} "$address" "$ready"\n')
     script.chmod(0o755)
+
+  def test_refused_while_somebody_writes_to_the_run_directory(self):
+    self.coordinator_is("penstock_refusing_coordinator")
+    self.stage_1_does("exec sleep 1000")
+    done = self.run_and_fail(2)
+    self.assertIn("penstock: refused after all", done.stderr)
+    self.assertFalse((self.work / "run").exists())
+
+  def test_coordinator_of_another_protocol(self):
+    self.coordinator_is("penstock_other_protocol")
     done = self.run_and_fail(8)
     self.assertIn("protocol 7 to 9", done.stderr)
     self.assertFalse((self.work / "run").exists())
