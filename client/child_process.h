@@ -45,7 +45,7 @@ std::optional<ChildExit> ReapAny();
 // `limit` passed without. Takes no other signal: a Ctrl-C stays for whoever
 // waits for it. Reap first, and look whether there is anything left to wait
 // for: an end is told once.
-// REQUIRES: SIGCHLD is blocked (BlockSignals).
+// REQUIRES: SIGCHLD is blocked (common/process/signals.h).
 [[nodiscard]] bool AwaitChildEnd(absl::Duration limit);
 
 }  // namespace penstock::client

@@ -3,6 +3,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,12 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
         jobs_(v1::JobService::NewStub(channel_)),
         plans_(v1::PlanService::NewStub(channel_)),
         stages_(v1::StageService::NewStub(channel_)) {}
+
+  void CancelCalls() override {
+    MutexLock lock(&mutex_);
+    calls_cancelled_ = true;
+    for (grpc::ClientContext* call : calls_) call->TryCancel();
+  }
 
   absl::Status AwaitServing(absl::Duration timeout) override {
     if (channel_->WaitForConnected(common::rpc::DeadlineAfter(timeout))) {
@@ -175,9 +182,23 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     grpc::ClientContext context;
     context.set_deadline(common::rpc::DeadlineAfter(timeout));
     Response response;
+    {
+      MutexLock lock(&mutex_);
+      if (calls_cancelled_) return GivenUp();
+      calls_.insert(&context);
+    }
     const grpc::Status status = (stub.*method)(&context, request, &response);
+    {
+      MutexLock lock(&mutex_);
+      calls_.erase(&context);
+      if (!status.ok() && calls_cancelled_) return GivenUp();
+    }
     if (!status.ok()) return Failure(status);
     return response;
+  }
+
+  static absl::Status GivenUp() {
+    return absl::CancelledError("the call was given up");
   }
 
   const Options options_;
@@ -189,6 +210,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   const std::unique_ptr<v1::StageService::Stub> stages_;
 
   common::sync::Mutex mutex_;
+  std::set<grpc::ClientContext*> calls_ ABSL_GUARDED_BY(mutex_);  // Unary.
+  bool calls_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::ClientContext* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool watch_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -19,9 +19,10 @@ namespace penstock::client {
 
 // Thread-safe. Every unary call ends by its deadline with the server's status,
 // or one that names the address: Unavailable also where something answers that
-// is no coordinator. WatchJob lasts as long as its job: it ends
-// with the server's stream, with the connection (a peer that is gone is noticed
-// by keepalive, common/rpc/grpc_settings.h), or by CancelWatch().
+// is no coordinator. Cancelled: by CancelCalls(). WatchJob lasts as long as its
+// job: it ends with the server's stream, with the connection (a peer that is
+// gone is noticed by keepalive, common/rpc/grpc_settings.h), or by
+// CancelWatch().
 class CoordinatorClient {
  public:
   struct Options {
@@ -32,6 +33,10 @@ class CoordinatorClient {
   };
   static std::unique_ptr<CoordinatorClient> Connect(const Options& options);
   virtual ~CoordinatorClient() = default;
+
+  // Ends the unary calls that wait for an answer, and all that are made later,
+  // at once. Idempotent.
+  virtual void CancelCalls() = 0;
 
   // Waits until the server answers, for `timeout` at most.
   virtual absl::Status AwaitServing(absl::Duration timeout) = 0;

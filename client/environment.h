@@ -18,7 +18,6 @@ struct Environment {
   std::string address;                  // $PENSTOCK_ADDRESS
   bool stderr_is_terminal = false;      // One that can rewrite a line.
   std::function<int()> stderr_columns;  // Now; 0: not known.
-  bool hangup_ignored = false;          // SIGHUP at the start, as by nohup.
   int cores = 1;
 };
 

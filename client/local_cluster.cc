@@ -20,6 +20,7 @@
 #include "client/child_log.h"
 #include "common/file/file.h"
 #include "common/ids/random.h"
+#include "common/process/signals.h"
 #include "common/rpc/address.h"
 #include "common/status/status_macros.h"
 
@@ -29,6 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kCoordinator[] = "coordinator";
+// How often a wait for the coordinator looks whether it is in vain: the child
+// has ended, or the user wants no more of it.
 constexpr absl::Duration kLookForEnd = absl::Milliseconds(200);
 
 absl::Status Errno(absl::string_view what) {
@@ -45,6 +48,11 @@ absl::StatusOr<int> NamelessFile() {
     return status;
   }
   return fd;
+}
+
+absl::Status StoppedAtStart() {
+  return absl::CancelledError(
+      "told to stop while penstock-coordinator was starting");
 }
 
 absl::Status EndedAtStart(const LocalCluster::Ended& ended) {
@@ -115,6 +123,7 @@ absl::Status LocalCluster::AwaitServing(common::time::MonotonicTime deadline) {
     for (const Ended& ended : ReapAnd(Told::kNobody)) {
       return EndedAtStart(ended);
     }
+    if (common::process::StopIsPending()) return StoppedAtStart();
     if (left <= kLookForEnd) return status;
   }
 }
@@ -122,16 +131,17 @@ absl::Status LocalCluster::AwaitServing(common::time::MonotonicTime deadline) {
 absl::Status LocalCluster::AwaitCoordinator(
     int ready, common::time::MonotonicTime deadline) {
   pollfd wanted{.fd = ready, .events = POLLIN};
-  int found = 0;
-  do {
-    const absl::Duration left = deadline - options_.clock->Monotonic();
-    if (left <= absl::ZeroDuration()) break;
-    found = poll(&wanted, 1,
-                 static_cast<int>(absl::ToInt64Milliseconds(
-                     absl::Ceil(left, absl::Milliseconds(1)))));
-  } while (found < 0 && errno == EINTR);
-  if (found < 0) return Errno("poll()");
-  if (found == 0) {
+  while (true) {
+    const absl::Duration left =
+        std::clamp(deadline - options_.clock->Monotonic(), absl::ZeroDuration(),
+                   kLookForEnd);
+    const int found = poll(&wanted, 1,
+                           static_cast<int>(absl::ToInt64Milliseconds(
+                               absl::Ceil(left, absl::Milliseconds(1)))));
+    if (found > 0) break;
+    if (found < 0 && errno != EINTR) return Errno("poll()");
+    if (common::process::StopIsPending()) return StoppedAtStart();
+    if (left > absl::ZeroDuration()) continue;
     return absl::DeadlineExceededError(
         absl::StrCat("penstock-coordinator does not serve on ",
                      SocketOf(kCoordinator), ": ", LastLine(coordinator_log_)));
@@ -143,11 +153,14 @@ absl::Status LocalCluster::AwaitCoordinator(
 
 absl::Status LocalCluster::EndAtStart(common::time::MonotonicTime deadline) {
   // Its descriptors close a moment before it can be reaped.
+  absl::Duration left;
   do {
     for (const Ended& ended : ReapAnd(Told::kNobody)) {
       return EndedAtStart(ended);
     }
-  } while (AwaitChildEnd(deadline - options_.clock->Monotonic()));
+    if (common::process::StopIsPending()) return StoppedAtStart();
+    left = deadline - options_.clock->Monotonic();
+  } while (AwaitChildEnd(std::min(left, kLookForEnd)) || left > kLookForEnd);
   return absl::UnavailableError(
       absl::StrCat("penstock-coordinator gave up at its start: ",
                    LastLine(coordinator_log_)));

@@ -32,7 +32,8 @@ class LocalCluster {
 
   // Starts the coordinator and waits until it serves, for `limit` at most.
   // Errors name the program, and how it ended with the last line of its log:
-  // DeadlineExceeded when it says nothing, Unavailable otherwise.
+  // DeadlineExceeded when it says nothing, Unavailable otherwise. Cancelled: a
+  // signal to stop ended the wait; it is there still (StopIsPending).
   static absl::StatusOr<std::unique_ptr<LocalCluster>> Start(
       const Options& options, absl::Duration limit);
 

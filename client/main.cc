@@ -1,5 +1,4 @@
 // penstock: the command line. Reads environment and flags, runs one verb.
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -58,12 +57,6 @@ penstock::client::Environment ReadEnvironment(
   return environment;
 }
 
-bool HangupIsIgnored() {
-  struct sigaction action {};
-  return sigaction(SIGHUP, nullptr, &action) == 0 &&
-         action.sa_handler == SIG_IGN;
-}
-
 // The exit code of a verb whose output has to arrive.
 int AfterOutput(int code) {
   errno = 0;
@@ -85,15 +78,14 @@ std::vector<std::string> Verbs(const CLI::App& app) {
 int Main(int argc, char** argv) {
   namespace commands = penstock::client::commands;
   namespace process = penstock::common::process;
-  const bool hangup_ignored = HangupIsIgnored();
-  process::BlockSignals();
+  // A verb that has more to end than itself blocks the others: `run`.
+  process::BlockChildSignal();
   if (const absl::Status enough = process::RaiseDescriptorLimit();
       !enough.ok()) {
     return commands::Fail(enough);
   }
   const penstock::common::time::RealClock clock;
-  penstock::client::Environment environment = ReadEnvironment(clock);
-  environment.hangup_ignored = hangup_ignored;
+  const penstock::client::Environment environment = ReadEnvironment(clock);
 
   CLI::App app(
       "Pipeline-parallel training of transformer models, exact at every "

@@ -34,6 +34,11 @@ ExitCode ExitCodeOf(const RunEnd& end) {
   return ExitCodeOf(end.job);
 }
 
+std::string DescribeEarlyStop(int stop_signal) {
+  return absl::StrCat("stopped by ", NameOf(stop_signal),
+                      " before the job had begun");
+}
+
 std::string Describe(const RunEnd& end, const RunDirectory& directory) {
   if (end.stop_signal != 0) {
     return absl::StrCat("stopped by ", NameOf(end.stop_signal),

@@ -23,6 +23,9 @@ bool IsOver(const v1::Job& job);
 
 ExitCode ExitCodeOf(const RunEnd& end);
 
+// Of a run that a signal stopped before its job had begun: nothing of it stays.
+std::string DescribeEarlyStop(int stop_signal);
+
 // One line without "penstock: "; "" where there is nothing to say: success, or
 // a cancel that the progress told of.
 std::string Describe(const RunEnd& end, const RunDirectory& directory);

@@ -8,8 +8,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -23,6 +25,7 @@
 #include "client/json_output.h"
 #include "client/local_cluster.h"
 #include "client/occurrence_lines.h"
+#include "client/pending_call.h"
 #include "client/progress.h"
 #include "client/run_directory.h"
 #include "client/run_end.h"
@@ -33,6 +36,8 @@
 namespace penstock::client::commands {
 namespace {
 
+// Where nothing wakes main.
+constexpr absl::Duration kLookAround = absl::Seconds(1);
 // After a stop signal all is over within five seconds: for the coordinator's
 // answer, for the job's end, and for the end of the processes.
 constexpr absl::Duration kCancelAnswerLimit = absl::Seconds(1);
@@ -54,6 +59,9 @@ void WriteStderr(absl::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+// SIGCHLD wakes main: it is what main waits for anyway.
+void WakeMain() { kill(getpid(), SIGCHLD); }
+
 // One run, from the parsed flags to the exit code. Confined to main's thread.
 class Run {
  public:
@@ -66,16 +74,11 @@ class Run {
         occurrences_(progress_) {}
 
   int Main() {
+    // From here on what was started is ended in order. No thread is there yet.
+    common::process::BlockSignals();
     absl::Status started = Prepare();
     if (started.ok()) started = StartJob();
-    if (!started.ok()) {
-      // The processes before the folder: they write there.
-      if (cluster_ != nullptr) cluster_->Stop(kStopLimit);
-      if (directory_.has_value()) directory_->Remove();
-      if (failure_.ok()) return Fail(started);
-      Fail(failure_);
-      return kJobFailed;
-    }
+    if (!started.ok()) return NotStarted(started);
     Attend();
     return Finish();
   }
@@ -84,17 +87,57 @@ class Run {
   // Everything that is refused before a process or a folder is made for it.
   absl::Status Prepare() {
     ASSIGN_OR_RETURN(request_, MakeRunRequest(flags_, environment_));
-    ASSIGN_OR_RETURN(cluster_, EmbeddedCoordinator(environment_));
+    auto cluster = EmbeddedCoordinator(environment_);
+    if (absl::IsCancelled(cluster.status())) {
+      // What ended that wait is there still.
+      while (stop_signal_ == 0 && common::process::StopIsPending()) HearStop();
+    }
+    ASSIGN_OR_RETURN(cluster_, std::move(cluster));
     request_.set_validate_only(true);
-    return CreateJob();
+    RETURN_IF_ERROR(CreateJob());
+    return stop_signal_ == 0 ? absl::OkStatus()
+                             : absl::CancelledError("told to stop");
   }
 
-  // job_, or with failure_ where it is the coordinator that ended.
+  // job_, or with failure_ where it is the coordinator that ended. After a
+  // signal to stop an answer is waited for only while there may be a job with
+  // results, and not longer than for the end of that job.
   absl::Status CreateJob() {
-    const auto created = cluster_->client().CreateJob(request_);
-    if (absl::IsUnavailable(created.status())) AwaitCoordinatorEnd();
+    absl::StatusOr<v1::Job> created;
+    {
+      CoordinatorClient& client = cluster_->client();
+      const PendingCall call(
+          [&created, &client, this] { created = client.CreateJob(request_); },
+          WakeMain);
+      while (!call.done()) {
+        HearStop();
+        if (StopIsOverdue() || (stop_signal_ != 0 && !directory_.has_value())) {
+          client.CancelCalls();
+        }
+      }
+    }
+    if (absl::IsUnavailable(created.status()) && stop_signal_ == 0) {
+      AwaitCoordinatorEnd();
+    }
     if (created.ok()) job_ = *created;
     return created.status();
+  }
+
+  // Nothing stays. Returns the exit code.
+  int NotStarted(const absl::Status& why) {
+    // The processes before the folder: they write there.
+    if (cluster_ != nullptr) {
+      cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
+    }
+    if (directory_.has_value()) directory_->Remove();
+    if (stop_signal_ != 0) {
+      std::fprintf(stderr, "penstock: %s\n",
+                   DescribeEarlyStop(stop_signal_).c_str());
+      return ExitCodeOf(RunEnd{.stop_signal = stop_signal_});
+    }
+    if (failure_.ok()) return Fail(why);
+    Fail(failure_);
+    return kJobFailed;
   }
 
   absl::Status StartJob() {
@@ -121,22 +164,16 @@ class Run {
     request_.set_run_directory(directory_->path());
     RETURN_IF_ERROR(CreateJob());
     progress_.OnJob(job_);
-    // SIGCHLD wakes main: it is what the wait is for anyway.
-    watch_.emplace(cluster_->client(), job_.id(),
-                   [] { kill(getpid(), SIGCHLD); });
+    watch_.emplace(cluster_->client(), job_.id(), WakeMain);
     return absl::OkStatus();
   }
 
   // Until the job has ended, a signal ended the wait, or the coordinator died.
   void Attend() {
+    if (stop_signal_ != 0) CancelJob();  // It came before there was a job.
     while (true) {
-      const auto signal = common::process::WaitForSignal(absl::Seconds(1));
-      if (signal == SIGINT || signal == SIGTERM ||
-          (signal == SIGHUP && !environment_.hangup_ignored)) {
-        OnStopSignal(*signal);
-        if (abandoned_) return;
-      }
-      if (CoordinatorEnded()) return;
+      if (HearStop()) CancelJob();
+      if (abandoned_ || CoordinatorEnded()) return;
       for (const v1::JobEvent& event : watch_->Take()) OnEvent(event);
       if (const auto end = watch_->ended(); end.has_value()) {
         if (!end->ok()) {
@@ -152,8 +189,43 @@ class Run {
           return;
         }
       }
-      if (stop_signal_ != 0 && clock_.Monotonic() > stop_deadline_) return;
+      if (StopIsOverdue()) return;
     }
+  }
+
+  // Waits for a signal or for something to look at. True: it was the first
+  // that tells to stop.
+  bool HearStop() {
+    const auto signal = common::process::WaitForSignal(
+        stop_signal_ == 0
+            ? kLookAround
+            // A moment where it is overdue: for what was given up to return.
+            : std::clamp(stop_deadline_ - clock_.Monotonic(),
+                         absl::Milliseconds(10), kLookAround));
+    if (!signal.has_value() || !common::process::TellsToStop(*signal)) {
+      return false;
+    }
+    if (stop_signal_ != 0) {
+      abandoned_ = true;  // The second one: now.
+      return false;
+    }
+    stop_signal_ = *signal;
+    stop_deadline_ = clock_.Monotonic() + kCancelLimit;
+    progress_.Message("stopping (again: at once)");
+    return true;
+  }
+
+  // Whether what a signal told to stop must not be waited for any longer.
+  bool StopIsOverdue() const {
+    return abandoned_ ||
+           (stop_signal_ != 0 && clock_.Monotonic() >= stop_deadline_);
+  }
+
+  void CancelJob() {
+    cluster_->client()
+        .CancelJob(job_.id(), kCancelAnswerLimit)
+        .status()
+        .IgnoreError();
   }
 
   // Reaps, and says what ended. True, with failure_, for the coordinator.
@@ -207,20 +279,6 @@ class Run {
     do {
       if (CoordinatorEnded()) return;
     } while (AwaitChildEnd(deadline - clock_.Monotonic()));
-  }
-
-  void OnStopSignal(int signal) {
-    if (stop_signal_ != 0) {
-      abandoned_ = true;  // The second one: now.
-      return;
-    }
-    stop_signal_ = signal;
-    stop_deadline_ = clock_.Monotonic() + kCancelLimit;
-    progress_.Message("stopping (again: at once)");
-    cluster_->client()
-        .CancelJob(job_.id(), kCancelAnswerLimit)
-        .status()
-        .IgnoreError();
   }
 
   void OnEvent(const v1::JobEvent& event) {

@@ -7,19 +7,22 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 
 #include "absl/strings/str_cat.h"
 
 namespace penstock::common::process {
 namespace {
 
-sigset_t Handled() {
+sigset_t SetOf(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD}) {
-    sigaddset(&set, signal);
-  }
+  for (const int signal : signals) sigaddset(&set, signal);
   return set;
+}
+
+sigset_t Handled() {
+  return SetOf({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD});
 }
 
 // A handler, because the default action of a signal is not taken for PID 1 of
@@ -34,7 +37,13 @@ void EndNow(int) {
 }  // namespace
 
 void BlockSignals() {
+  BlockChildSignal();
   const sigset_t set = Handled();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+void BlockChildSignal() {
+  const sigset_t set = SetOf({SIGCHLD});
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
@@ -50,6 +59,22 @@ std::optional<int> WaitForSignal(absl::Duration timeout) {
                 : sigtimedwait(&set, nullptr, &limit);
   } while (taken < 0 && errno == EINTR);
   return taken < 0 ? std::nullopt : std::optional<int>(taken);
+}
+
+bool TellsToStop(int signal) {
+  if (signal != SIGHUP) return signal == SIGINT || signal == SIGTERM;
+  struct sigaction action {};
+  return sigaction(SIGHUP, nullptr, &action) != 0 ||
+         action.sa_handler != SIG_IGN;
+}
+
+bool StopIsPending() {
+  sigset_t pending;
+  if (sigpending(&pending) != 0) return false;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (sigismember(&pending, signal) == 1 && TellsToStop(signal)) return true;
+  }
+  return false;
 }
 
 absl::Status DieWithParent(pid_t parent) {

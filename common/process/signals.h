@@ -1,4 +1,5 @@
-// How a daemon hears signals and its parent's end. For main.cc only.
+// How a program hears signals and its parent's end. For main.cc, and for what
+// ends a `penstock run` in order.
 #ifndef PENSTOCK_COMMON_PROCESS_SIGNALS_H_
 #define PENSTOCK_COMMON_PROCESS_SIGNALS_H_
 
@@ -16,8 +17,21 @@ namespace penstock::common::process {
 // error of the write. Call before any thread starts; works as PID 1 too.
 void BlockSignals();
 
-// The next of those signals, or nullopt after `timeout`.
+// For a program that a signal may end at any time, as it does by default: the
+// same of SIGCHLD, SIGPIPE and SIGXFSZ, and nothing of the others.
+// BlockSignals() may follow.
+void BlockChildSignal();
+
+// The next of the signals that BlockSignals() blocks, or nullopt after
+// `timeout`.
 std::optional<int> WaitForSignal(absl::Duration timeout);
+
+// Whether `signal` tells a program in a terminal to end: SIGINT, SIGTERM, and
+// SIGHUP unless this process ignores it, as nohup makes it.
+bool TellsToStop(int signal);
+
+// Whether such a signal was blocked and waits for WaitForSignal(). It stays.
+bool StopIsPending();
 
 // From now on this process gets SIGTERM when `parent` ends.
 // FailedPrecondition when it has ended already (our parent is another).

@@ -81,6 +81,12 @@ TEST_F(RunEndTest, TheFirstCauseIsSaid) {
   }
 }
 
+TEST_F(RunEndTest, AStopBeforeThereIsAJobIsSaidWithoutAFolder) {
+  EXPECT_EQ(ExitCodeOf(RunEnd{.stop_signal = SIGTERM}), 143);
+  EXPECT_EQ(DescribeEarlyStop(SIGTERM),
+            "stopped by SIGTERM before the job had begun");
+}
+
 TEST_F(RunEndTest, RefusedIsWhatNeverRanAndNobodyStopped) {
   RunEnd end{.job = Failed(v1::Job::STATE_REASON_INVALID_SPEC)};
   EXPECT_TRUE(IsRefused(end));

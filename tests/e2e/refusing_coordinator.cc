@@ -1,7 +1,8 @@
 // A coordinator that finds every job file right, and refuses the job itself;
 // from then on it writes to the job's run directory without a pause, as one
-// does whose client gave up. Serves on argv[1] until it is killed; a line on
-// descriptor argv[2] says that it does.
+// does whose client gave up. Or, with argv[3], answers nothing about any job,
+// and makes that file when it is asked. Serves on argv[1] until it is killed; a
+// line on descriptor argv[2] says that it does.
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -24,6 +25,9 @@ namespace {
 
 class RefusesJobs final : public v1::JobService::CallbackService {
  public:
+  // `asked`: the file of one that does not answer; "": it answers.
+  explicit RefusesJobs(const std::string& asked) : asked_(asked) {}
+
   // The run directory of the first job that was refused.
   std::string AwaitDirectory() {
     refused_.WaitForNotification();
@@ -36,6 +40,10 @@ class RefusesJobs final : public v1::JobService::CallbackService {
                                       const v1::CreateJobRequest* request,
                                       v1::Job* job) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    if (!asked_.empty()) {
+      std::ofstream file(asked_);
+      return reactor;
+    }
     if (request->validate_only()) {
       job->set_name("tiny");
       job->set_stages(2);
@@ -53,13 +61,14 @@ class RefusesJobs final : public v1::JobService::CallbackService {
     return reactor;
   }
 
+  const std::string asked_;
   common::sync::Notification refused_;
   common::sync::Mutex mutex_;
   std::string directory_ ABSL_GUARDED_BY(mutex_);
 };
 
-int Main(const char* address, int ready_fd) {
-  RefusesJobs service;
+int Main(const char* address, int ready_fd, const char* asked) {
+  RefusesJobs service(asked);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials());
   builder.RegisterService(&service);
@@ -79,8 +88,10 @@ int Main(const char* address, int ready_fd) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "penstock_refusing_coordinator ADDRESS [READY_FD]\n");
+    std::fprintf(stderr,
+                 "penstock_refusing_coordinator ADDRESS [READY_FD [FILE]]\n");
     return 2;
   }
-  return penstock::Main(argv[1], argc > 2 ? std::atoi(argv[2]) : -1);
+  return penstock::Main(argv[1], argc > 2 ? std::atoi(argv[2]) : -1,
+                        argc > 3 ? argv[3] : "");
 }

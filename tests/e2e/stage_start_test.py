@@ -111,8 +111,8 @@ class StageStartTest(pc.PenstockCase):
     self.assertEqual(self.summary()["cause"]["stage"], "stage-2")
     self.assertNothingStays()
 
-  def coordinator_is(self, program):
-    """A built one, which takes ADDRESS READY_FD."""
+  def coordinator_is(self, program, *more):
+    """A built one, which takes ADDRESS READY_FD and these."""
     script = self.binaries / "penstock-coordinator"
     script.unlink()
     # Of the real one's flags it needs two. The folder is the coordinator's.
@@ -122,7 +122,8 @@ class StageStartTest(pc.PenstockCase):
         '  --listen) address=$2;; --ready-fd) ready=$2;;\n'
         'esac; shift; done\n'
         'socket=${address#unix:}; mkdir -m 700 "${socket%/*}"\n'
-        f'exec {pc.BINARIES / program} "$address" "$ready"\n')
+        f'exec {pc.BINARIES / program} "$address" "$ready" '
+        f'{" ".join(map(str, more))}\n')
     script.chmod(0o755)
 
   def test_refused_while_somebody_writes_to_the_run_directory(self):
@@ -131,6 +132,21 @@ class StageStartTest(pc.PenstockCase):
     done = self.run_and_fail(2)
     self.assertIn("penstock: refused after all", done.stderr)
     self.assertFalse((self.work / "run").exists())
+
+  def test_signal_while_the_coordinator_hangs_over_the_job_file(self):
+    asked = self.folder / "asked"
+    self.coordinator_is("penstock_refusing_coordinator", asked)
+    child = self.start_run()
+    pc.wait_until(asked.exists, "the coordinator has the job file")
+    since = time.monotonic()
+    child.send_signal(signal.SIGTERM)
+    done = self.finish(child)
+    self.assertLess(time.monotonic() - since, 5, done)
+    self.assertEqual(done.code, 143, done)
+    self.assertIn("penstock: stopped by SIGTERM before the job had begun",
+                  done.stderr)
+    self.assertFalse((self.work / "run").exists())
+    self.assertNothingStays()
 
   def test_coordinator_of_another_protocol(self):
     self.coordinator_is("penstock_other_protocol")

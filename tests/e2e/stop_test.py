@@ -1,16 +1,49 @@
-"""Signals to `penstock run`, from its start to the model that it writes: the exit
-code of the table, results so far, and within five seconds nothing left."""
+"""Signals to `penstock`, of `run` from its start to the model that it writes: the
+exit code of the table, results so far, and within five seconds nothing left."""
 
 import json
 import os
 import signal
+import socket
 import unittest
 
 import penstock_case as pc
 import running_case as rc
 
 
+SIMULATE = ("simulate", "--schedule", "1f1b", "--stages", "4",
+            "--micro-batches", "8")
+
+
+def default_signals():
+  """In a child: as a terminal starts it, not as a background job."""
+  for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+
+
 class StopTest(rc.RunningCase):
+
+  def test_verbs_that_only_ask_are_ended_by_a_signal(self):
+    # An address at which nobody answers, as of a host that drops packets.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+      silent.settimeout(pc.LONG)
+      address = "127.0.0.1:%d" % silent.getsockname()[1]
+      for verb in (SIMULATE, ("stages",), ("health",)):
+        for number in (signal.SIGINT, signal.SIGTERM):
+          with self.subTest(verb=verb[0], signal=number.name):
+            child = self.start("penstock", *verb, "--address", address,
+                               preexec_fn=default_signals)
+            with silent.accept()[0]:
+              os.kill(child.pid, number)
+              self.assertEqual(self.finish(child).code, -number)
+
+  def test_simulate_leaves_no_coordinator(self):
+    child = self.start("penstock", *SIMULATE, preexec_fn=default_signals)
+    pc.wait_until(lambda: list(self.runtime.iterdir()), "a socket folder")
+    since = self.kill(child.pid, signal.SIGTERM)
+    done = self.end_within_limit(child, since)
+    # It may have been faster.
+    self.assertIn(done.code, (-signal.SIGTERM, 0), done)
 
   def test_run_stopped_while_the_model_is_written(self):
     child = self.start_writing("stopped")
@@ -72,6 +105,16 @@ class StopTest(rc.RunningCase):
     child = self.start("penstock", "run", "job.yaml", "--run-dir", "run")
     # Its coordinator is there: signals are blocked, none is lost.
     pc.wait_until(lambda: list(self.runtime.iterdir()), "a socket folder")
+    since = self.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+
+  def test_coordinator_that_hangs_at_the_start_does_not_hold_up_the_end(self):
+    self.write_job(rc.ENDLESS_JOB)
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run")
+    pc.wait_until(lambda: list(self.runtime.glob("penstock-*/coordinator.sock")),
+                  "the coordinator's socket")
+    os.kill(self.pid_of("penstock-coordinator"), signal.SIGSTOP)
     since = self.kill(child.pid, signal.SIGINT)
     done = self.end_within_limit(child, since)
     self.assertEqual(done.code, 130, done)

@@ -48,6 +48,62 @@ TEST(BlockSignalsTest, AFileThatMayNotGrowIsAnErrorOfTheWrite) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST(BlockSignalsTest, ASignalToStopWaitsUntilItIsTaken) {
+  const int status = StatusOf([] {
+    BlockChildSignal();
+    BlockSignals();
+    if (StopIsPending()) _exit(1);
+    raise(SIGUSR1);
+    raise(SIGCHLD);
+    if (StopIsPending()) _exit(2);
+    raise(SIGTERM);
+    if (!StopIsPending() || !StopIsPending()) _exit(3);
+    while (WaitForSignal(absl::ZeroDuration()) != SIGTERM) {
+    }
+    if (StopIsPending()) _exit(4);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(BlockSignalsTest, AHangupThatIsIgnoredTellsNobodyToStop) {
+  const int status = StatusOf([] {
+    BlockSignals();
+    signal(SIGHUP, SIG_DFL);
+    if (!TellsToStop(SIGHUP)) _exit(1);
+    signal(SIGHUP, SIG_IGN);  // The kernel keeps a blocked one even so.
+    raise(SIGHUP);
+    if (TellsToStop(SIGHUP) || StopIsPending()) _exit(2);
+    if (!TellsToStop(SIGINT) || !TellsToStop(SIGTERM)) _exit(3);
+    if (TellsToStop(SIGUSR1) || TellsToStop(SIGCHLD)) _exit(4);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(BlockChildSignalTest, LeavesSignalsToStopTheirDefaultAction) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const int status = StatusOf([number] {
+      signal(number, SIG_DFL);
+      BlockChildSignal();
+      raise(SIGPIPE);
+      raise(number);
+    });
+    EXPECT_TRUE(WIFSIGNALED(status)) << status;
+    EXPECT_EQ(WTERMSIG(status), number);
+  }
+}
+
+TEST(BlockChildSignalTest, AChildsEndWaitsToBeTaken) {
+  const int status = StatusOf([] {
+    BlockChildSignal();
+    StatusOf([] {});
+    if (WaitForSignal(absl::Seconds(60)) != SIGCHLD) _exit(1);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST(EndWithinTest, EndsAProcessThatHangsWithTheWatchdogsCode) {
   const int status = StatusOf([] {
     BlockSignals();
