@@ -229,18 +229,30 @@ std::vector<LocalCluster::Ended> LocalCluster::ReapAnd(Told told) {
                       .trouble = LastTrouble(child->log_fd)});
     if (child->name != kCoordinator) {
       close(child->log_fd);
-      if (told == Told::kCoordinator && client_ != nullptr) {
-        v1::ReportStageExitRequest request;
-        request.set_stage_name(child->name);
-        request.set_pid(exit->pid);
-        request.set_exit_code(exit->exit_code);
-        // A coordinator that does not answer learns it from the lease.
-        client_->ReportStageExit(request).IgnoreError();
-      }
+      if (told == Told::kCoordinator) Report(child->name, *exit);
     }
     children_.erase(child);
   }
   return result;
+}
+
+void LocalCluster::Report(const std::string& stage, const ChildExit& exit) {
+  if (client_ == nullptr) return;
+  v1::ReportStageExitRequest request;
+  request.set_stage_name(stage);
+  request.set_pid(exit.pid);
+  request.set_exit_code(exit.exit_code);
+  if (!reports_.has_value()) reports_.emplace();
+  reports_->Post([&client = *client_, request] {
+    // A coordinator that does not answer learns it from the lease.
+    client.ReportStageExit(request).IgnoreError();
+  });
+}
+
+void LocalCluster::Disconnect() {
+  if (client_ != nullptr) client_->CancelCalls();
+  reports_.reset();
+  client_.reset();
 }
 
 absl::Status LocalCluster::SaveCoordinatorLog(const std::string& path) const {

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/time/time.h"
 #include "client/child_process.h"
 #include "client/coordinator_client.h"
+#include "common/sync/serial_queue.h"
 #include "common/time/clock.h"
 
 namespace penstock::client {
@@ -52,12 +54,13 @@ class LocalCluster {
   // Spawns stage-0 ... stage-(count - 1).
   absl::Status StartStages(const StageOptions& options);
 
-  // Closes the connection to the coordinator, which waits for that when it
-  // ends. Idempotent.
-  void Disconnect() { client_.reset(); }
+  // Gives up the calls under way and closes the connection to the coordinator,
+  // which waits for that when it ends. Idempotent.
+  void Disconnect();
 
-  // Children that ended since the last call. A stage is reported to the
-  // coordinator (ReportStageExit) before this returns, while connected.
+  // Children that ended since the last call. While connected, a stage is
+  // reported to the coordinator (ReportStageExit), whose answer this does not
+  // wait for.
   struct Ended {
     std::string name;  // "coordinator", "stage-2"
     ChildExit exit;
@@ -95,6 +98,8 @@ class LocalCluster {
   std::string SocketOf(const std::string& name) const;
   enum class Told { kCoordinator, kNobody };
   std::vector<Ended> ReapAnd(Told told);
+  // Does not block.
+  void Report(const std::string& stage, const ChildExit& exit);
   // Signals children (kStages: all but the coordinator) and reaps until none of
   // them is left, or the deadline.
   enum class Which { kStages, kAll };
@@ -104,6 +109,9 @@ class LocalCluster {
   const Options options_;
   const std::string folder_;  // Mode 0700; the coordinator makes it.
   std::unique_ptr<CoordinatorClient> client_;
+  // Ends of stages, on their way to a coordinator that may hang. Uses client_;
+  // made for the first.
+  std::optional<common::sync::SerialQueue> reports_;
   std::vector<Child> children_;  // Alive; the coordinator first.
   int coordinator_log_ = -1;
 };

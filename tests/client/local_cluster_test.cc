@@ -1,5 +1,5 @@
-// The start of an embedded cluster whose coordinator is a script: what is said
-// where it does not come up, and that nothing stays behind.
+// An embedded cluster whose coordinator is a script: what is said where it does
+// not come up, that it may hang, and that nothing stays behind.
 #include "client/local_cluster.h"
 
 #include <signal.h>
@@ -7,12 +7,18 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/process/signals.h"
+#include "common/rpc/address.h"
+#include "common/rpc/reactor_registry.h"
+#include "common/rpc/rpc_server.h"
+#include "common/sync/mutex.h"
 #include "common/time/real_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "penstock/v1/coordination_service.grpc.pb.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
 
@@ -104,6 +110,72 @@ TEST_F(LocalClusterTest, AStopSignalEndsTheStartAndStaysForWhoeverWaitsForIt) {
     EXPECT_LT(clock_.Monotonic() - start, absl::Seconds(30)) << script;
     EXPECT_EQ(common::process::WaitForSignal(absl::ZeroDuration()), SIGINT);
   }
+}
+
+// Takes reports of stages' ends, and answers none.
+class SilentCoordination final
+    : public v1::CoordinationService::CallbackService {
+ public:
+  v1::ReportStageExitRequest AwaitReport() {
+    reported_.WaitForNotification();
+    common::sync::MutexLock lock(&mutex_);
+    return report_;
+  }
+
+ private:
+  class Silent final : public grpc::ServerUnaryReactor {
+    void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+    void OnDone() override { delete this; }
+  };
+
+  grpc::ServerUnaryReactor* ReportStageExit(
+      grpc::CallbackServerContext*, const v1::ReportStageExitRequest* request,
+      v1::ReportStageExitResponse*) override {
+    {
+      common::sync::MutexLock lock(&mutex_);
+      report_ = *request;
+    }
+    if (!reported_.HasBeenNotified()) reported_.Notify();
+    return new Silent;
+  }
+
+  common::sync::Notification reported_;
+  common::sync::Mutex mutex_;
+  v1::ReportStageExitRequest report_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(LocalClusterTest, NeitherAReportNorTheEndWaitsForACoordinatorThatHangs) {
+  SilentCoordination coordination;
+  common::rpc::ReactorRegistry reactors;
+  ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      common::rpc::RpcServer::Start(
+          {.kind = common::rpc::AddressKind::kUnix, .path = dir_.Path("s")},
+          {&coordination}, reactors));
+  // After --embedded --state-dir.
+  WriteProgram("penstock-coordinator",
+               absl::StrCat("mkdir \"$3\"; ln -s ", dir_.Path("s"),
+                            " \"$3/coordinator.sock\"; echo >&3\n"
+                            "exec sleep 1000"));
+  WriteProgram("penstock-stage", "exit 3");
+  ASSERT_OK_AND_ASSIGN(const auto cluster, StartCluster(absl::Seconds(60)));
+  const auto start = clock_.Monotonic();
+  ASSERT_OK(cluster->StartStages(
+      {.count = 2, .device = "cpu", .log_directory = dir_.path()}));
+  std::vector<LocalCluster::Ended> ended;
+  while (ended.size() < 2) {
+    const auto more = cluster->Reap();
+    ended.insert(ended.end(), more.begin(), more.end());
+    if (!more.empty()) continue;
+    ASSERT_TRUE(AwaitChildEnd(absl::Seconds(60)));
+  }
+  const v1::ReportStageExitRequest report = coordination.AwaitReport();
+  EXPECT_EQ(report.stage_name(), ended.front().name);
+  EXPECT_EQ(report.pid(), ended.front().exit.pid);
+  EXPECT_EQ(report.exit_code(), 3);
+  cluster->Stop();
+  // Far below the time-out of one call.
+  EXPECT_LT(clock_.Monotonic() - start, absl::Seconds(8));
 }
 
 }  // namespace

@@ -119,6 +119,15 @@ class StopTest(rc.RunningCase):
     done = self.end_within_limit(child, since)
     self.assertEqual(done.code, 130, done)
 
+  def test_coordinator_that_hangs_while_stages_die_does_not_either(self):
+    child = self.start_running()
+    os.kill(self.pid_of("penstock-coordinator"), signal.SIGSTOP)
+    for name in ("stage-0", "stage-1"):
+      os.kill(self.pid_of(f"penstock-stage --name {name}"), signal.SIGKILL)
+    since = self.kill(child.pid, signal.SIGINT)
+    done = self.end_within_limit(child, since)
+    self.assertEqual(done.code, 130, done)
+
   def test_second_signal_stops_at_once(self):
     child = self.start_running("run", "-o", "json")
     # No coordinator that would end the job in order.
