@@ -10,7 +10,8 @@
 namespace penstock::client::report {
 namespace {
 
-constexpr size_t kMostShown = 100;  // Of each list.
+constexpr size_t kMostShown = 100;    // Of each list.
+constexpr int kMostCharacters = 500;  // Of each message.
 
 // What the failure began with, what else broke, what followed.
 int OrderOf(const JobEvent& event, const std::string& reason) {
@@ -34,10 +35,12 @@ std::string Item(const JobEvent& event, bool first_cause) {
                                                                 : "info";
   std::string out = absl::StrFormat(
       "<li class=\"%s\"><time title=\"%s\">%s</time><div><b>%s</b>", style,
-      Escape(event.time), Escape(ClockOf(event.time)), Escape(event.kind));
+      Escape(Truncated(event.time, kMostName)),
+      Escape(Truncated(ClockOf(event.time), kMostName)),
+      Escape(Truncated(event.kind, kMostName)));
   if (first_cause) absl::StrAppend(&out, " <em>first cause</em>");
   if (event.consequence) absl::StrAppend(&out, " <em>consequence</em>");
-  std::string where = Escape(event.stage);
+  std::string where = Escape(Truncated(event.stage, kMostName));
   if (event.step > 0) {
     absl::StrAppend(&where, where.empty() ? "" : ", ", "step ",
                     Count(event.step));
@@ -45,14 +48,14 @@ std::string Item(const JobEvent& event, bool first_cause) {
   if (!where.empty()) {
     absl::StrAppend(&out, " <span class=\"soft\">", where, "</span>");
   }
-  absl::StrAppend(&out, " <p>", Escape(event.message), "</p></div></li>\n");
+  absl::StrAppend(&out, " <p>",
+                  Escape(Truncated(event.message, kMostCharacters)),
+                  "</p></div></li>\n");
   return out;
 }
 
 std::string More(size_t count) {
-  if (count <= kMostShown) return "";
-  return absl::StrFormat("<p class=\"note\">%s more in events.jsonl.</p>\n",
-                         Count(static_cast<int64_t>(count - kMostShown)));
+  return MoreIn("events.jsonl", count - std::min(count, kMostShown));
 }
 
 std::string Failures(const RunFiles& files) {

@@ -11,6 +11,7 @@ namespace penstock::client::report {
 namespace {
 
 constexpr size_t kMostJobYaml = 64 * 1024;  // Bytes.
+constexpr int kMostFact = 1000;             // Characters.
 
 // Values of job.yaml, "" for those that are not there.
 class Keys {
@@ -47,7 +48,7 @@ void Fact(absl::string_view name, const std::string& value, Look look,
   if (value.empty()) return;
   absl::StrAppendFormat(&out, "<dt>%s</dt><dd%s>%s</dd>\n", name,
                         look == Look::kCode ? " class=\"code\"" : "",
-                        Escape(value));
+                        Escape(Truncated(value, kMostFact)));
 }
 
 void JobFacts(const Keys& keys, const PipelineSummary& pipeline,

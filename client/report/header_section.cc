@@ -10,6 +10,9 @@
 namespace penstock::client::report {
 namespace {
 
+// It says why the job failed, maybe with a schedule's grid.
+constexpr int kMostCauseCharacters = 10'000;
+
 struct Tile {
   std::string name;
   std::string value;
@@ -85,12 +88,17 @@ std::string Banner(const RunSummary& summary) {
   const bool failed = summary.state == "FAILED";
   std::string out = absl::StrFormat(
       "<div class=\"banner %s\"><strong>%s</strong>", failed ? "bad" : "plain",
-      Escape(summary.reason.empty() ? summary.state : summary.reason));
+      Escape(Truncated(summary.reason.empty() ? summary.state : summary.reason,
+                       kMostName)));
   if (!summary.cause_stage.empty()) {
-    absl::StrAppend(&out, " on ", Escape(summary.cause_stage));
+    absl::StrAppend(&out, " on ",
+                    Escape(Truncated(summary.cause_stage, kMostName)));
   }
   if (!summary.cause_message.empty()) {
-    absl::StrAppend(&out, "<div>", Escape(summary.cause_message), "</div>");
+    absl::StrAppend(
+        &out, "<div>",
+        Escape(Truncated(summary.cause_message, kMostCauseCharacters)),
+        "</div>");
   }
   absl::StrAppend(&out, "</div>\n");
   return out;
@@ -123,10 +131,11 @@ std::string HeaderSection(const RunFiles& files) {
       "<path class=\"b2\" d=\"M7 10h9v4H7z\"/><path class=\"b3\" "
       "d=\"M12 16h10v4H12z\"/></svg>Penstock <span>training "
       "report</span></div>\n";
-  absl::StrAppend(&out, "<h1>", Escape(NameOf(files)));
+  absl::StrAppend(&out, "<h1>", Escape(Truncated(NameOf(files), kMostName)));
   if (!summary.state.empty()) {
     absl::StrAppendFormat(&out, " <span class=\"pill %s\">%s</span>",
-                          StateStyle(summary.state), Escape(summary.state));
+                          StateStyle(summary.state),
+                          Escape(Truncated(summary.state, kMostName)));
   }
   absl::StrAppend(&out, "</h1>\n<p class=\"sub\">");
   std::string sub;
@@ -134,7 +143,7 @@ std::string HeaderSection(const RunFiles& files) {
     if (text.empty()) return;
     absl::StrAppend(&sub, sub.empty() ? "" : " · ", text);
   };
-  part(Escape(summary.id));
+  part(Escape(Truncated(summary.id, kMostName)));
   if (summary.steps.has_value()) {
     part(absl::StrCat(Count(*summary.steps), " steps"));
   } else if (!files.metrics.empty()) {

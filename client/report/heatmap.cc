@@ -28,6 +28,8 @@ constexpr double kDetailGap = 8;  // Between a detail and its row.
 constexpr int kWholeLabel = 24;
 constexpr int kLabelBesideDetail = 9;
 
+constexpr int kMostLabels = 256;  // Of rows.
+
 // Colours that follow the page's; boxes have theirs in both.
 constexpr char kStyle[] =
     ".hm{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica "
@@ -222,11 +224,13 @@ void Drawing::DrawRow(int rank, std::string& out) const {
       Coordinate(at_.left), Coordinate(y),
       Coordinate(at_.X(at_.cut ? at_.origin + at_.span : at_.last) - at_.left),
       Coordinate(at_.row));
-  // Rows too low for text of this size have a label every so often.
+  // Rows too low for text of this size, or very many, have a label every so
+  // often.
   const double size =
       std::min(kTextSize, std::max(at_.row - 1, kLeastLabelSize));
   const int stride =
-      static_cast<int>(std::ceil((size + 1) / (at_.row + at_.gap)));
+      std::max(static_cast<int>(std::ceil((size + 1) / (at_.row + at_.gap))),
+               (at_.ranks + kMostLabels - 1) / kMostLabels);
   if (rank % stride != 0) return;
   HeatmapRow row;
   if (rank < static_cast<int>(options_.rows.size())) row = options_.rows[rank];

@@ -38,7 +38,8 @@ std::string PredictionSection(const RunFiles& files) {
     Row("Bubble rate, formula", Percent(*pipeline.formula_bubble),
         Percent(*bubble.measured),
         BubbleDifference(*pipeline.formula_bubble, *bubble.measured),
-        absl::StrCat(Escape(pipeline.formula), ", for stages of equal length"),
+        absl::StrCat(Escape(Truncated(pipeline.formula, kMostName)),
+                     ", for stages of equal length"),
         rows);
   }
   if (bubble.predicted.has_value() || bubble.measured.has_value()) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "client/report/sections.h"
 #include "client/report/text.h"
 
@@ -15,9 +16,10 @@ constexpr double kBarsWidth = 1080;
 constexpr double kBarsLeft = 62;
 constexpr double kBarsRight = 210;
 constexpr double kBarHeight = 18;
+constexpr size_t kMostRanks = 256;
 
 // Rows of bars: activations and the rest as measured, the prediction as a line.
-std::string MemoryBars(const std::vector<RankSummary>& stages) {
+std::string MemoryBars(absl::Span<const RankSummary> stages) {
   double most = 0;
   for (const RankSummary& rank : stages) {
     most = std::max({most, rank.peak_bytes.predicted.value_or(0),
@@ -109,13 +111,17 @@ std::string PredictionCells(const Prediction& bytes) {
 
 std::string Row(const RankSummary& rank, const std::string& device,
                 double all_seconds) {
-  std::string where = Escape(rank.name);
-  if (!device.empty()) absl::StrAppend(&where, " · ", Escape(device));
+  std::string where = Escape(Truncated(rank.name, kMostName));
+  if (!device.empty()) {
+    absl::StrAppend(&where, " · ", Escape(Truncated(device, kMostName)));
+  }
   std::string out = absl::StrFormat(
       "<tr><th>%d</th><td title=\"%s\">%s</td><td>%s</td>", rank.rank,
-      Escape(rank.host.empty() ? rank.name
-                               : absl::StrCat(rank.name, " on ", rank.host)),
-      where, LayersText(rank.chunks));
+      Escape(rank.host.empty()
+                 ? Truncated(rank.name, kMostName)
+                 : absl::StrCat(Truncated(rank.name, kMostName), " on ",
+                                Truncated(rank.host, kMostName))),
+      where, Truncated(LayersText(rank.chunks), kMostName));
   absl::StrAppend(&out, PredictionCells(rank.peak_activation_bytes),
                   PredictionCells(rank.peak_bytes));
   absl::StrAppendFormat(
@@ -144,11 +150,11 @@ std::string StagesSection(const RunFiles& files) {
   for (const StepMetrics& step : files.metrics) {
     if (std::isfinite(step.step_seconds)) all_seconds += step.step_seconds;
   }
+  const auto shown = absl::MakeConstSpan(summary.stages).subspan(0, kMostRanks);
   std::string rows;
-  for (size_t i = 0; i < summary.stages.size(); ++i) {
-    rows +=
-        Row(summary.stages[i],
-            i < summary.devices.size() ? summary.devices[i] : "", all_seconds);
+  for (size_t i = 0; i < shown.size(); ++i) {
+    rows += Row(shown[i], i < summary.devices.size() ? summary.devices[i] : "",
+                all_seconds);
   }
   return absl::StrCat(
       "<section class=\"card\">\n<h2>Stages and their memory</h2>\n"
@@ -156,7 +162,7 @@ std::string StagesSection(const RunFiles& files) {
       "<i class=\"k-rest\"></i>parameters, gradients, optimizer, work space "
       "and "
       "transfer slots <i class=\"k-pred\"></i>predicted before the start</p>\n",
-      "<div class=\"scroll\">", MemoryBars(summary.stages), "</div>\n",
+      "<div class=\"scroll\">", MemoryBars(shown), "</div>\n",
       "<div class=\"scroll\"><table>\n<thead><tr><th rowspan=\"2\">rank</th>"
       "<th rowspan=\"2\">stage</th><th rowspan=\"2\">layers</th>"
       "<th colspan=\"3\" class=\"group\">activations at peak</th>"
@@ -166,7 +172,9 @@ std::string StagesSection(const RunFiles& files) {
       "<th class=\"num\">predicted</th><th class=\"num\">measured</th><th></th>"
       "<th class=\"num\">predicted</th><th class=\"num\">measured</th><th></th>"
       "</tr></thead>\n<tbody>\n",
-      rows, "</tbody></table></div>\n</section>\n");
+      rows, "</tbody></table></div>\n",
+      MoreIn("summary.json", summary.stages.size() - shown.size()),
+      "</section>\n");
 }
 
 }  // namespace penstock::client::report

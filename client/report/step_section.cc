@@ -48,8 +48,8 @@ std::string Figures(const RunFiles& files, const StepMetrics* metrics) {
   }
   const PipelineSummary pipeline = files.pipeline();
   if (pipeline.formula_bubble.has_value()) {
-    out +=
-        Figure(Escape(pipeline.formula), Percent(*pipeline.formula_bubble), "");
+    out += Figure(Escape(Truncated(pipeline.formula, kMostName)),
+                  Percent(*pipeline.formula_bubble), "");
   }
   return out.empty()
              ? out
@@ -62,7 +62,7 @@ std::vector<HeatmapRow> Rows(const RunFiles& files) {
   for (const RankSummary& rank : files.summary->stages) {
     if (rank.rank < 0 || rank.rank >= kMostRows) continue;
     if (rank.rank >= rows.size()) rows.resize(rank.rank + 1);
-    rows[rank.rank].detail = LayersText(rank.chunks);
+    rows[rank.rank].detail = Truncated(LayersText(rank.chunks), kMostName);
   }
   return rows;
 }
@@ -80,7 +80,9 @@ std::string Shape(const PipelineSummary& pipeline, const StepMetrics* metrics) {
   std::vector<std::string> parts;
   if (!pipeline.schedule.empty()) {
     parts.push_back(absl::StrCat(
-        "<b>", Escape(absl::AsciiStrToUpper(pipeline.schedule)), "</b>"));
+        "<b>",
+        Escape(Truncated(absl::AsciiStrToUpper(pipeline.schedule), kMostName)),
+        "</b>"));
   }
   if (pipeline.ranks > 0) {
     parts.push_back(absl::StrCat("K = ", pipeline.ranks,

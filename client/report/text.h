@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_CLIENT_REPORT_TEXT_H_
 #define PENSTOCK_CLIENT_REPORT_TEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -24,6 +25,12 @@ std::string Seconds(double seconds);    // "1.24 ms", "3.10 s", "12 min 4 s"
 std::string Loss(double value);         // "1.6342"
 std::string ShortNumber(double value);  // "12.4k", "0.003", "1e-05"
 std::string Truncated(absl::string_view text, int characters);  // "embeddi…"
+
+// Characters that are shown of a name, a place or a list of layers.
+inline constexpr int kMostName = 200;
+
+// A note in HTML, "12 more in events.jsonl."; empty for 0.
+std::string MoreIn(absl::string_view file, size_t count);
 
 }  // namespace penstock::client::report
 

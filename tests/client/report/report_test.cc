@@ -224,7 +224,7 @@ TEST_F(ReportTest, SkippedAndNonfiniteStepsAreMarked) {
   EXPECT_EQ(CountOf(Html(), "class=\"mark\""), 1);
 }
 
-TEST(PageTest, StaysBelowAMegabyte) {
+TEST(PageTest, StaysBelowThreeMegabytes) {
   RunFiles files;
   for (int step = 1; step <= 200'000; ++step) {
     files.metrics.push_back({.step = step,
@@ -234,24 +234,56 @@ TEST(PageTest, StaysBelowAMegabyte) {
                              .tokens_per_second = 100.0 + step % 11,
                              .validation_loss = 2.0,
                              .skipped = step % 2 == 0});
-    files.events.push_back({.severity = step % 2 == 0 ? "ERROR" : "INFO",
-                            .kind = "NOTE",
-                            .message = "m"});
+    files.events.push_back(
+        {.severity = step % 2 == 0 ? "ERROR" : "INFO",
+         .kind = "NOTE",
+         .message = std::string(step < 300 ? 10'000 : 1, 'm')});
   }
   TracedStep step{.step = 100};
-  files.summary = RunSummary{.name = "long"};
-  for (int rank = 0; rank < 64; ++rank) {
-    files.summary->stages.push_back({.rank = rank, .name = "a-long-name"});
-    for (int m = 0; m < 512; ++m) {
-      step.boxes.push_back({rank, 'F', rank, m, 2.0 * m, 2.0 * m + 1});
-      step.boxes.push_back({rank, 'B', rank, m, 2.0 * m + 1, 2.0 * m + 2});
+  const std::string name(10'000, 'n');
+  files.summary = RunSummary{.name = name,
+                             .id = name,
+                             .state = "FAILED",
+                             .reason = name,
+                             .cause_stage = name,
+                             .cause_message = std::string(1 << 20, 'c')};
+  constexpr int kRanks = 4096;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    files.summary->stages.push_back({.rank = rank,
+                                     .name = name,
+                                     .host = name,
+                                     .chunks = std::vector<HeldChunk>(100),
+                                     .peak_bytes = {1e9, 1e9 + rank},
+                                     .peak_activation_bytes = {1e8, 1e8},
+                                     .peak_in_flight = 8,
+                                     .busy_seconds = 1});
+    files.summary->devices.push_back(absl::StrCat(rank, name));
+    for (int chunk = 0; chunk < 16; ++chunk) {
+      const double start = 0.2 * chunk + 1e-3 * rank;
+      const int stage = rank + chunk * kRanks;
+      step.boxes.push_back({rank, 'F', stage, 0, start, start + 0.1});
+      step.boxes.push_back({rank, 'B', stage, 0, start + 0.1, start + 0.2});
     }
   }
   files.trace = {step};
-  files.job_yaml = std::string(1 << 20, 'x');
+  files.job_yaml = "model:\n  family: " + std::string(1 << 20, 'x');
   const std::string html = Page(files);
-  EXPECT_LT(html.size(), 1'000'000u);
+  EXPECT_LT(html.size(), 3'000'000u);
   EXPECT_EQ(MarkupFault(html), "");
+  EXPECT_THAT(html, HasSubstr(">3,840 more in summary.json.</p>"));
+  EXPECT_THAT(html, HasSubstr(absl::StrCat("<p>", std::string(499, 'm'),
+                                           "…</p></div></li>")));
+}
+
+TEST_F(ReportTest, WhatIsNotCutIsWhole) {
+  const std::string message(500, 'm');
+  directory_.Write("events.jsonl",
+                   absl::StrCat("{\"severity\":\"INFO\",\"kind\":\"NOTE\","
+                                "\"message\":\"",
+                                message, "\"}\n"));
+  ASSERT_OK(WriteReport(directory_.path()));
+  EXPECT_THAT(Html(), HasSubstr(absl::StrCat("<p>", message, "</p>")));
+  EXPECT_THAT(Html(), Not(HasSubstr("more in ")));
 }
 
 }  // namespace
