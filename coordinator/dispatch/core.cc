@@ -353,6 +353,11 @@ void Core::Tick(const Now& now, Actions& actions) {
     if (!s.runs[i]->over()) s.runs[i]->Tick(s.Context(now, actions));
   }
   s.Settle(now, actions);
+  // Last: a job that has not ended finds every stage of its crew.
+  s.registry.ForgetLost([&s](absl::string_view name) {
+    return std::any_of(s.runs.begin(), s.runs.end(),
+                       [name](const auto& run) { return run->Has(name); });
+  });
 }
 
 MonotonicTime Core::NextTick() const {

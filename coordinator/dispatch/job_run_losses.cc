@@ -95,7 +95,7 @@ void JobRun::Blame(const RunContext& context) {
   if (!NeedsStages()) return;
   if (const auto lost = first_cause_.Lost(); lost.has_value()) {
     const registry::StageEntry* entry = context.registry.Find(lost->name);
-    CHECK(entry != nullptr);  // It is of this job's crew.
+    CHECK(entry != nullptr);  // Of a crew nobody is forgotten (Core::Tick).
     const v1::Cause cause =
         registry::LostCause(*entry, absl::StrCat("is lost: ", lost->evidence));
     context.registry.MarkLost(lost->name, cause);

@@ -231,7 +231,6 @@ std::optional<Loss> Registry::MarkLost(absl::string_view name,
   stage->cause = cause;
   stage->job_id.clear();
   stage->rank = -1;
-  ForgetOldLost();
   return lost;
 }
 
@@ -316,13 +315,21 @@ MonotonicTime Registry::NextExpiry() const {
   return next;
 }
 
-void Registry::ForgetOldLost() {
+void Registry::ForgetLost(
+    absl::FunctionRef<bool(absl::string_view name)> needed) {
   std::vector<std::pair<MonotonicTime, std::string>> lost;
   for (const auto& [name, stage] : stages_) {
     if (stage.lost()) lost.emplace_back(stage.last_contact, name);
   }
-  if (static_cast<int>(lost.size()) <= options_.lost_kept) return;
-  stages_.erase(std::min_element(lost.begin(), lost.end())->second);
+  auto surplus = static_cast<int>(lost.size()) - options_.lost_kept;
+  if (surplus <= 0) return;
+  std::sort(lost.begin(), lost.end());
+  for (const auto& [time, name] : lost) {
+    if (surplus == 0) return;
+    if (needed(name)) continue;
+    stages_.erase(name);
+    --surplus;
+  }
 }
 
 std::vector<const StageEntry*> Registry::List() const {

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -42,7 +43,7 @@ struct Options {
   // Protocol versions that this coordinator speaks, inclusive.
   int lowest_protocol = 1;
   int highest_protocol = 1;
-  // LOST entries that are kept for people to see; the oldest goes first.
+  // LOST entries that are kept for people to see (ForgetLost).
   int lost_kept = 64;
 };
 
@@ -151,13 +152,15 @@ class Registry {
   void Release(absl::string_view name);
   void SetStep(absl::string_view name, int64_t step);
 
-  // Marks stages LOST whose lease is over; returns what they were. Of many, not
-  // all may be known any more (Options::lost_kept).
+  // Marks stages LOST whose lease is over; returns what they were.
   std::vector<Loss> Expire(common::time::MonotonicTime now);
   // Of the last `gap` nobody can be blamed: nobody listened. Every stage that
   // is not LOST has a new lease from now on, and what was timed is as old as
   // before the gap.
   void Forgive(absl::Duration gap, common::time::MonotonicTime now);
+  // Forgets LOST stages, the ones first that were heard of longest ago, until
+  // no more than Options::lost_kept are left, or only such as are `needed`.
+  void ForgetLost(absl::FunctionRef<bool(absl::string_view name)> needed);
   // When the next lease is over.
   common::time::MonotonicTime NextExpiry() const;
 
@@ -181,7 +184,6 @@ class Registry {
 
   StageEntry* FindMutable(absl::string_view name);
   bool Alive(const StageEntry& stage, common::time::MonotonicTime now) const;
-  void ForgetOldLost();
 
   const Options options_;
   std::map<std::string, StageEntry, ByName> stages_;

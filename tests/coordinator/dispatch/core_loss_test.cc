@@ -5,10 +5,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/coordinator/dispatch/fake_cluster.h"
+#include "tests/matchers/status_matchers.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
 
+using penstock::testing::StatusIs;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using v1::Job;
@@ -33,6 +35,8 @@ TEST(CoreLossTest, ALossSaysWhatTheStageWasAt) {
 TEST(CoreLossTest, MoreStagesMayBeLostAtOnceThanAreKept) {
   FakeCluster cluster(Options{.registry = {.lost_kept = 1}});
   cluster.RunThreeStages();
+  cluster.beats["stage-0"].set_head_command("B stage 0 micro-batch 1");
+  cluster.Advance(absl::Seconds(2));
   for (const char* name : {"stage-0", "stage-1", "stage-2"}) {
     cluster.silent[name] = true;
   }
@@ -40,8 +44,29 @@ TEST(CoreLossTest, MoreStagesMayBeLostAtOnceThanAreKept) {
   const Job job =
       cluster.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST);
   EXPECT_THAT(job.cause().message(), HasSubstr("silent"));
+  EXPECT_THAT(job.cause().message(), HasSubstr("at B stage 0 micro-batch 1"));
   EXPECT_THAT(cluster.closed, SizeIs(3));
   EXPECT_THAT(cluster.core->ListStages(cluster.now()), SizeIs(1));
+}
+
+// However few are kept: how its process ended may be told later.
+TEST(CoreLossTest, ALostStageIsKnownUntilItsJobHasEnded) {
+  FakeCluster cluster(Options{.registry = {.lost_kept = 0}});
+  cluster.RunThreeStages();
+  cluster.silent["stage-0"] = true;
+  cluster.Advance(absl::Seconds(9.5));
+  cluster.Disconnect(cluster.stage(1));  // Keeps its abort unanswered.
+  cluster.Advance(absl::Seconds(1));
+  EXPECT_EQ(cluster.Job().state(), Job::STATE_RUNNING);  // Stopping.
+  EXPECT_OK(cluster.ReportExit("stage-0", cluster.stage(0).Registration().pid(),
+                               137));
+  cluster.Advance(absl::Seconds(3));
+  EXPECT_THAT(cluster.Ended(Job::STATE_FAILED, Job::STATE_REASON_STAGE_LOST)
+                  .cause()
+                  .message(),
+              HasSubstr("was killed by signal 9"));
+  EXPECT_THAT(cluster.core->GetStage("stage-0", cluster.now()).status(),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace

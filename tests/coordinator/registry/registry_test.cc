@@ -228,8 +228,32 @@ TEST(RegistryTest, LostEntriesAreBounded) {
     ASSERT_OK(registry.Register(Request(name), At(i)).status());
     registry.MarkLost(name, {});
   }
-  EXPECT_EQ(registry.List().size(), 2);
-  EXPECT_NE(registry.Find("stage-4"), nullptr);
+  const auto names = [&registry] {
+    std::vector<std::string> names;
+    for (const StageEntry* stage : registry.List()) {
+      names.push_back(stage->name());
+    }
+    return names;
+  };
+  registry.ForgetLost([](absl::string_view name) { return name == "stage-1"; });
+  EXPECT_THAT(names(), ElementsAre("stage-1", "stage-4"));
+  registry.ForgetLost([](absl::string_view) { return false; });
+  EXPECT_THAT(names(), ElementsAre("stage-1", "stage-4"));
+}
+
+TEST(RegistryTest, StagesThatAreNeededAreNotForgottenHoweverManyAreLost) {
+  Registry registry({.lost_kept = 1});
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_OK(registry.Register(Request(name), At(0)).status());
+  }
+  ASSERT_OK(registry.Register(Request("alive"), At(10)).status());
+  EXPECT_THAT(registry.Expire(At(10)), SizeIs(3));
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_NE(registry.Find(name), nullptr) << name;
+  }
+  registry.ForgetLost([](absl::string_view name) { return name != "b"; });
+  EXPECT_EQ(registry.Find("b"), nullptr);
+  EXPECT_EQ(registry.List().size(), 3);
 }
 
 TEST(StageStateTest, NothingLeavesLostAndIllegalMovesAreNamed) {
