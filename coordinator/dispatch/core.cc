@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/ids/names.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
@@ -24,6 +25,33 @@ namespace {
 
 // With which a stage daemon refuses its flags, its address or its name.
 constexpr int kBadConfiguration = 2;
+
+// Terms, epochs, steps and seqs that are counted never get here, and one more
+// or the sum of two is still a number.
+constexpr int64_t kLargestCount = int64_t{1} << 53;
+
+// InvalidArgument: no stage says that. `epoch` is the newest that was given
+// out.
+absl::Status CheckHello(const v1::Hello& hello, int64_t epoch) {
+  RETURN_IF_ERROR(common::ids::CheckStageName(hello.stage_name()));
+  const struct {
+    const char* what;
+    int64_t value;
+    int64_t largest = kLargestCount;
+  } kCounts[] = {
+      {"term", hello.term()},
+      {"epoch", hello.epoch(), std::max(kLargestCount, epoch)},
+      {"applied_step", hello.applied_step()},
+      {"acked_seq", hello.acked_seq()},
+  };
+  for (const auto& count : kCounts) {
+    if (count.value >= 0 && count.value <= count.largest) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the Hello of ", hello.stage_name(), " has ", count.what, " ",
+        count.value, ", which is not from 0 to ", count.largest));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -130,6 +158,7 @@ absl::Status Core::OpenSession(SessionId session, const v1::Hello& hello,
                                const Now& now, Actions& actions) {
   State& s = *state_;
   const std::string& name = hello.stage_name();
+  RETURN_IF_ERROR(CheckHello(hello, s.epoch));
   if (hello.term() > s.options.term ||
       (hello.term() == s.options.term && hello.epoch() > s.epoch)) {
     return absl::AbortedError(absl::StrCat(

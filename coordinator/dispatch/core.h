@@ -63,8 +63,9 @@ class Core {
 
   // `session` said Hello; it is open when this returns OK, with Welcome among
   // the actions. An older session of the stage is closed.
-  // NotFound: the stage must register again. Aborted: it has seen a higher term
-  // or epoch of this term, so this coordinator is stale.
+  // InvalidArgument: a name or number that cannot be. NotFound: the stage must
+  // register again. Aborted: it has seen a higher term or epoch of this term,
+  // so this coordinator is stale.
   absl::Status OpenSession(SessionId session, const v1::Hello& hello,
                            const Now& now, Actions& actions);
   // The stream ended, whatever the reason. Unknown sessions are ignored.
