@@ -65,6 +65,7 @@ void Core::State::TellLost(const registry::Loss& lost, const Now& now,
   if (JobRun* run = FindRun(before.job_id); run != nullptr) {
     run->StageLost(before.name(), cause, Context(now, actions));
   }
+  links.Forget(before.name());
 }
 
 void Core::State::NoticePause(const Now& now, Actions& actions) {

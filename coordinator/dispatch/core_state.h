@@ -65,7 +65,8 @@ struct Core::State {
       TellLost(*lost, now, actions);
     }
   }
-  // The registry has marked it: ends its session, and its job hears of it.
+  // The registry has marked it: ends its session, its job hears of it, and what
+  // was said to it is dropped.
   void TellLost(const registry::Loss& lost, const Now& now, Actions& actions);
   absl::StatusOr<v1::Job> MakeJob(const PlannedJob& planned, const Now& now);
   // Notices that the coordinator itself did not run, since its last tick.

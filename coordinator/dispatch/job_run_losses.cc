@@ -99,6 +99,7 @@ void JobRun::Blame(const RunContext& context) {
     const v1::Cause cause =
         registry::LostCause(*entry, absl::StrCat("is lost: ", lost->evidence));
     context.registry.MarkLost(lost->name, cause);
+    context.links.Forget(lost->name);
     StageLost(lost->name, cause, context);
     return;
   }

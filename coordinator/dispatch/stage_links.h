@@ -30,7 +30,8 @@ class StageLinks {
   StageLinks(int64_t term, const registry::Registry& registry)
       : term_(term), registry_(registry) {}
 
-  // The stage is (re)registered: nothing was said to it.
+  // The stage is LOST or (re)registered: nothing that was said to it counts,
+  // and nothing of it is kept.
   void Forget(absl::string_view stage) { links_.erase(std::string(stage)); }
 
   // From here on messages to `stage` are of `epoch`, numbered from 1.

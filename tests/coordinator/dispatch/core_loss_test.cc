@@ -69,5 +69,21 @@ TEST(CoreLossTest, ALostStageIsKnownUntilItsJobHasEnded) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+// What it was told last, an Abort here, is dropped with it.
+TEST(CoreLossTest, AStageThatIsLostIsNotWaitedForToDropItsJob) {
+  FakeCluster cluster;
+  cluster.RunThreeStages();
+  for (const int i : {1, 2}) cluster.Disconnect(cluster.stage(i));
+  cluster.stage(0).Fail("DISK_FULL", "write /run/model/a: No space left");
+  cluster.Run();
+  EXPECT_OK(cluster.ReportExit("stage-1", cluster.stage(1).Registration().pid(),
+                               137));
+  cluster.Advance(absl::Seconds(3));
+  cluster.Ended(Job::STATE_FAILED, Job::STATE_REASON_DISK_FULL);
+  const auto late = cluster.Occurrences("STAGE_DID_NOT_ABORT");
+  ASSERT_THAT(late, SizeIs(1));
+  EXPECT_EQ(late[0].message(), "still not free after the abort: stage-2");
+}
+
 }  // namespace
 }  // namespace penstock::coordinator::dispatch
