@@ -84,15 +84,13 @@ absl::Status JobRun::OnStepReport(int rank, const v1::StepReport& report,
   if (!InPhase(Phase::kStepping)) return absl::OkStatus();
   const int64_t before = barrier_->accepted();
   RETURN_IF_ERROR(barrier_->AddReport(rank, report));
-  if (barrier_->accepted() != before) Moved(context);
-  if (report.step() > barrier_->applied()) {
-    auto& reports = reports_[report.step()];
-    reports.resize(ranks());
-    if (!reports[rank].has_value()) {
-      reports[rank] =
-          TimedReport{.report = report, .arrived = context.now.monotonic};
-    }
-  }
+  // One that is said again may be of a step that is released already.
+  if (barrier_->accepted() == before) return absl::OkStatus();
+  Moved(context);
+  auto& reports = reports_[report.step()];
+  reports.resize(ranks());
+  reports[rank] =
+      TimedReport{.report = report, .arrived = context.now.monotonic};
   context.registry.SetStep(crew_.members[rank].name, report.step() - 1);
   return Advance(context);
 }
@@ -103,7 +101,8 @@ absl::Status JobRun::OnApplyAck(int rank, const v1::ApplyAck& ack,
   if (!InPhase(Phase::kStepping)) return absl::OkStatus();
   const int64_t before = barrier_->accepted();
   RETURN_IF_ERROR(barrier_->AddAck(rank, ack.step()));
-  if (barrier_->accepted() != before) Moved(context);
+  if (barrier_->accepted() == before) return absl::OkStatus();
+  Moved(context);
   context.registry.SetStep(crew_.members[rank].name, ack.step());
   return Advance(context);
 }

@@ -114,5 +114,24 @@ TEST(CoreSessionTest, AStageWithAJobOfAFormerCoordinatorDropsIt) {
   EXPECT_EQ(cluster.Job().state(), Job::STATE_SUCCEEDED);
 }
 
+TEST(CoreSessionTest, AReportThatIsSaidAgainDoesNotTurnItsStageBack) {
+  FakeCluster cluster;
+  cluster.RunThreeStages();
+  // Step 1 is applied everywhere; step 2 waits for stage-2.
+  cluster.stage(2).reports_steps = true;
+  cluster.stage(2).Wake();
+  cluster.stage(2).reports_steps = false;
+  cluster.Run();
+  const auto step = [&cluster] {
+    return cluster.core->GetStage("stage-0", cluster.now())->step();
+  };
+  ASSERT_EQ(step(), 1);
+  v1::StageMessage again;
+  again.mutable_step_report()->set_step(1);
+  Actions actions;
+  ASSERT_OK(cluster.core->Receive(1, again, cluster.now(), actions));
+  EXPECT_EQ(step(), 1);
+}
+
 }  // namespace
 }  // namespace penstock::coordinator::dispatch
