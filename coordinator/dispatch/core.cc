@@ -69,12 +69,12 @@ void Core::State::TellLost(const registry::Loss& lost, const Now& now,
 }
 
 void Core::State::NoticePause(const Now& now, Actions& actions) {
-  // Ticks come every heartbeat, which are at most a fifth of a lease.
-  const absl::Duration shortest = options.registry.lease / 4;
   const absl::Duration gap =
       last_tick.has_value() ? now.monotonic - *last_tick : absl::ZeroDuration();
   last_tick = now.monotonic;
-  if (gap < shortest) return;
+  // It was due a heartbeat after the one before, at the latest (NextTick).
+  const absl::Duration late = gap - options.registry.heartbeat;
+  if (late < options.registry.lease / 4) return;
   registry.Forgive(gap, now.monotonic);
   for (const auto& run : runs) {
     if (!run->over()) run->Forgive(gap, Context(now, actions));

@@ -51,10 +51,21 @@ TEST_F(CorePauseTest, AStageThatStaysSilentIsLostWithItsNewLease) {
 
 TEST_F(CorePauseTest, ShortDelaysAreNothingToSay) {
   for (int i = 0; i < 20; ++i) {
-    cluster_.Pause(absl::Seconds(2.4));
+    cluster_.Pause(absl::Seconds(3.4));
     cluster_.Advance(absl::Seconds(1));
   }
   EXPECT_THAT(cluster_.Occurrences("COORDINATOR_PAUSED"), IsEmpty());
+}
+
+// By how much a tick is late counts, not how long ago the one before was: where
+// a heartbeat is a fifth of a lease, a busy host would forgive at each of them.
+TEST(CorePauseRuleTest, ATickIsAQuarterOfALeaseLate) {
+  FakeCluster cluster(Options{.registry = {.lease = absl::Seconds(5)}});
+  cluster.RunThreeStages();
+  cluster.Pause(absl::Seconds(1) + absl::Seconds(1.2));
+  EXPECT_THAT(cluster.Occurrences("COORDINATOR_PAUSED"), IsEmpty());
+  cluster.Pause(absl::Seconds(1) + absl::Seconds(1.25));
+  EXPECT_THAT(cluster.Occurrences("COORDINATOR_PAUSED"), SizeIs(1));
 }
 
 TEST_F(CorePauseTest, AnAwakeCoordinatorIsNeverTakenForAPausedOne) {
