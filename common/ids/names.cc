@@ -55,6 +55,11 @@ absl::Status CheckJobId(absl::string_view id) {
   return Refuse("job id", id, JobLabelRule(kMaxJobIdBytes));
 }
 
+absl::Status CheckPoolName(absl::string_view name) {
+  if (IsJobLabel(name, kMaxJobNameBytes)) return absl::OkStatus();
+  return Refuse("pool", name, JobLabelRule(kMaxJobNameBytes));
+}
+
 absl::Status CheckStageName(absl::string_view name) {
   if (name.size() <= kMaxStageNameBytes && IsLabel(name, ".-")) {
     return absl::OkStatus();

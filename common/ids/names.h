@@ -25,6 +25,7 @@ inline constexpr int kMaxStageNameBytes = 128;
 absl::Status CheckJobName(absl::string_view name);
 absl::Status CheckJobId(absl::string_view id);
 absl::Status CheckStageName(absl::string_view name);
+absl::Status CheckPoolName(absl::string_view name);
 
 }  // namespace penstock::common::ids
 

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/ids/generated_ids.h"
-#include "common/ids/names.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
@@ -14,6 +12,7 @@
 #include "common/status/status_macros.h"
 #include "common/time/duration_text.h"
 #include "common/time/proto_time.h"
+#include "coordinator/registry/registration_check.h"
 #include "coordinator/registry/stage_state.h"
 
 namespace penstock::coordinator::registry {
@@ -24,24 +23,6 @@ using common::time::MonotonicTime;
 constexpr int kMissedHeartbeats = 3;
 constexpr size_t kSkewsKept = 8;
 constexpr absl::Duration kLargestSkew = absl::Hours(24 * 366 * 100);
-
-absl::Status CheckRegistration(const v1::RegisterStageRequest& request) {
-  RETURN_IF_ERROR(common::ids::CheckStageName(request.stage_name()));
-  if (!common::ids::IsUuid(request.incarnation())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stage ", request.stage_name(),
-                     ": incarnation must be a UUID made at each start"));
-  }
-  if (request.device().kind().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stage ", request.stage_name(), ": no device kind"));
-  }
-  if (request.numerics_ids().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stage ", request.stage_name(), ": no numerics id"));
-  }
-  return absl::OkStatus();
-}
 
 std::string RangeText(int lowest, int highest) {
   return lowest == highest ? absl::StrCat(lowest)

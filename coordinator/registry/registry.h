@@ -116,7 +116,7 @@ class Registry {
     // The incarnation that this one replaced, when it was not lost before.
     std::optional<StageEntry> replaced;
   };
-  // InvalidArgument: a bad name, incarnation or device.
+  // InvalidArgument: what cannot be (registration_check.h).
   // AlreadyExists: another incarnation of the name is alive; names both, and
   // says to retry for one lease (status/error_details.h).
   // FailedPrecondition, reason PROTOCOL_VERSION_UNSUPPORTED: no common version.

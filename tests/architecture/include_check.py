@@ -35,7 +35,7 @@ ALLOWED = {
     "coordinator/jobs": ["common/status", "penstock/"],
     "coordinator/registry": ["common/ids", "common/log",
                              "common/rpc/cause.h", "common/status",
-                             "common/time", "penstock/"],
+                             "common/text", "common/time", "penstock/"],
     "coordinator/dispatch": ["common/digest", "common/ids", "common/log",
                              "common/math", "common/rpc/cause.h",
                              "common/rpc/message_limit.h", "common/status",

@@ -23,6 +23,7 @@ TEST(NamesTest, JobNamesFollowThePattern) {
        {std::string("a"), std::string("a1"), std::string("a-b"), forty}) {
     EXPECT_OK(CheckJobName(name));
     EXPECT_OK(CheckJobId(name));
+    EXPECT_OK(CheckPoolName(name));
   }
   for (const std::string& name :
        {std::string(), std::string("1a"), std::string("-a"), std::string("a-"),
@@ -31,6 +32,10 @@ TEST(NamesTest, JobNamesFollowThePattern) {
     EXPECT_THAT(CheckJobName(name),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("1 to 40 of a-z, 0-9 and -")))
+        << name;
+    EXPECT_THAT(CheckPoolName(name),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("must be 1 to 40 of a-z, 0-9 and -")))
         << name;
   }
   EXPECT_OK(CheckJobId(forty + "-abc12"));

@@ -21,6 +21,7 @@ using penstock::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using v1::Stage;
 
@@ -122,6 +123,56 @@ TEST(RegistryTest, MalformedRegistrationsAreRefused) {
   request.clear_numerics_ids();
   EXPECT_THAT(registry.Register(request, At(0)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// People are shown it in log lines, each of which is one line.
+TEST(RegistryTest, WhatAStageSaysOfItselfIsOneLineOfText) {
+  using Registration = v1::RegisterStageRequest;
+  const struct {
+    const char* what;
+    void (*set)(Registration& request, const std::string& text);
+  } kFields[] = {
+      {"host", [](Registration& r, const std::string& t) { r.set_host(t); }},
+      {"pool", [](Registration& r, const std::string& t) { r.set_pool(t); }},
+      {"device.kind",
+       [](Registration& r, const std::string& t) {
+         r.mutable_device()->set_kind(t);
+       }},
+      {"device.memory_group",
+       [](Registration& r, const std::string& t) {
+         r.mutable_device()->set_memory_group(t);
+       }},
+      {"build.version",
+       [](Registration& r, const std::string& t) {
+         r.mutable_build()->set_version(t);
+       }},
+      {"build.build",
+       [](Registration& r, const std::string& t) {
+         r.mutable_build()->set_build(t);
+       }},
+      {"numerics id",
+       [](Registration& r, const std::string& t) { r.add_numerics_ids(t); }},
+  };
+  for (const auto& field : kFields) {
+    SCOPED_TRACE(field.what);
+    for (const std::string& text :
+         {std::string("x\nE1130 job failed"), std::string("x\ry"),
+          std::string("\x1b[2J"), std::string("\xff"),
+          std::string(1025, 'x')}) {
+      Registry registry({});
+      Registration request = Request("stage-0");
+      field.set(request, text);
+      const absl::Status refused = registry.Register(request, At(0)).status();
+      EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                    AllOf(HasSubstr("stage stage-0"),
+                                          HasSubstr(field.what))));
+      EXPECT_THAT(refused.message(), Not(HasSubstr("\n")));
+    }
+    Registry registry({});
+    Registration request = Request("stage-0");
+    field.set(request, "rack-7");
+    EXPECT_OK(registry.Register(request, At(0)).status());
+  }
 }
 
 TEST(RegistryTest, ASilentStageIsLostAtTheEndOfItsLeaseAndNotBefore) {
