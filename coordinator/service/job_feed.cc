@@ -42,7 +42,7 @@ absl::Status JobFeed::Watch(const std::string& job_id, int64_t after_revision,
   if (after == 0) {
     watcher->Offer(job.snapshot());
     after = job.snapshot().revision();
-  } else if (after + 1 < oldest) {
+  } else if (after < oldest - 1) {
     return absl::OutOfRangeError(absl::StrCat(
         "job ", job_id, ": revision ", after_revision,
         " is no longer kept, the oldest is ", oldest, "; watch again from 0"));

@@ -1,5 +1,7 @@
 #include "coordinator/service/job_feed.h"
 
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -81,6 +83,11 @@ TEST(JobFeedTest, ARevisionThatIsYetToComeIsOutOfRange) {
   EXPECT_THAT(
       feed.Watch("a", int64_t{1} << 62, &watcher),
       StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("the newest is 1")));
+  EXPECT_THAT(
+      feed.Watch("a", std::numeric_limits<int64_t>::max(), &watcher),
+      StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("the newest is 1")));
+  EXPECT_THAT(feed.Watch("a", std::numeric_limits<int64_t>::min(), &watcher),
+              StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_OK(feed.Watch("a", 1, &watcher));
   EXPECT_EQ(watcher.ends, 0);
 }
