@@ -95,7 +95,9 @@ v1::StepMetrics Accounting::Commit(const CommittedStep& step) {
   for (size_t rank = 0; rank < step.reports.size(); ++rank) {
     const v1::StepReport& report = step.reports[rank].report;
     RankTotals& totals = totals_[rank];
-    totals.busy_ns += report.busy_ns();
+    // Whatever a rank says, step after step.
+    totals.busy_ns += std::min(
+        report.busy_ns(), std::numeric_limits<int64_t>::max() - totals.busy_ns);
     totals.peak_activation_bytes =
         std::max(totals.peak_activation_bytes, report.peak_activation_bytes());
     totals.peak_in_flight =

@@ -1,5 +1,6 @@
 // What a job's steps measured: the numbers of metrics.jsonl, summary.json and
-// trace.json. Bounded whatever the number of steps.
+// trace.json. Bounded whatever the number of steps, since StepBarrier takes in
+// no operation but the plan's.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_ACCOUNTING_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_ACCOUNTING_H_
 
@@ -55,7 +56,8 @@ class Accounting {
   Accounting(int ranks, int64_t batch, int64_t sequences)
       : batch_(batch), sequences_(sequences), totals_(ranks) {}
 
-  // Takes the step in and returns its metrics. Steps come in order.
+  // Takes the step in and returns its metrics. Steps come in order. REQUIRES:
+  // the reports are such as StepBarrier takes in.
   v1::StepMetrics Commit(const CommittedStep& step);
 
   int64_t steps() const { return steps_; }

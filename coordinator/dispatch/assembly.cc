@@ -18,6 +18,9 @@ namespace {
 
 using registry::StageEntry;
 
+// No address space is larger; six of them together still fit a number.
+constexpr int64_t kMostBytes = int64_t{1} << 57;
+
 std::string PoolOf(const StageEntry& stage) {
   const std::string& pool = stage.registration.pool();
   return pool.empty() ? "default" : pool;
@@ -241,6 +244,17 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   return assignment;
 }
 
+absl::Status CheckMemory(const v1::MemoryBytes& memory) {
+  for (const int64_t bytes : {memory.parameters(), memory.gradients(),
+                              memory.optimizer(), memory.activation_slots(),
+                              memory.workspace(), memory.transfer_slots()}) {
+    if (bytes >= 0 && bytes <= kMostBytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the stage counts ", bytes, " bytes of one kind of memory"));
+  }
+  return absl::OkStatus();
+}
+
 int64_t TotalBytes(const v1::MemoryBytes& memory) {
   return memory.parameters() + memory.gradients() + memory.optimizer() +
          memory.activation_slots() + memory.workspace() +
@@ -250,6 +264,7 @@ int64_t TotalBytes(const v1::MemoryBytes& memory) {
 absl::Status CheckCoverage(const planner::ModelShape& model, const Crew& crew,
                            const std::vector<v1::StageReady>& ready) {
   const int64_t parameters = planner::CountParameters(model);
+  const int64_t wanted = planner::CountElements(model);
   std::vector<int> owner(parameters, -1);
   int64_t elements = 0;
   for (size_t rank = 0; rank < ready.size(); ++rank) {
@@ -267,6 +282,13 @@ absl::Status CheckCoverage(const planner::ModelShape& model, const Crew& crew,
             crew.members[owner[index]].name, " and ", crew.members[rank].name));
       }
       owner[index] = static_cast<int>(rank);
+      if (parameter.elements() < 0 ||
+          parameter.elements() > wanted - elements) {
+        return absl::InternalError(absl::StrCat(
+            "parameter ", parameter.name(), " of ", crew.members[rank].name,
+            " has ", parameter.elements(), " elements, the model has ",
+            wanted - elements, " more"));
+      }
       elements += parameter.elements();
     }
   }
@@ -276,10 +298,10 @@ absl::Status CheckCoverage(const planner::ModelShape& model, const Crew& crew,
                                             missing - owner.begin(), " of ",
                                             parameters));
   }
-  if (elements != planner::CountElements(model)) {
-    return absl::InternalError(absl::StrCat(
-        "the stages' parameters have ", elements, " elements, the model has ",
-        planner::CountElements(model)));
+  if (elements != wanted) {
+    return absl::InternalError(
+        absl::StrCat("the stages' parameters have ", elements,
+                     " elements, the model has ", wanted));
   }
   return absl::OkStatus();
 }

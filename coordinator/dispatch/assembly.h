@@ -75,7 +75,10 @@ struct AssignmentRequest {
 };
 v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank);
 
-// All that a rank has allocated.
+// InvalidArgument: bytes that no machine has.
+absl::Status CheckMemory(const v1::MemoryBytes& memory);
+
+// All that a rank has allocated. REQUIRES: CheckMemory() is OK.
 int64_t TotalBytes(const v1::MemoryBytes& memory);
 
 // Every canonical parameter is owned by exactly one rank, and together they

@@ -91,6 +91,14 @@ absl::Status CheckSameModel(const NewJob& job,
 
 absl::Status CheckTrain(const NewJob& job, const v1::InputReport& train,
                         const spec::JobSpec& spec) {
+  if (train.sequence_length() < 1 ||
+      train.sequence_length() > spec.model.context) {
+    return AtKey(
+        job, "data.train",
+        absl::StrCat("has sequences of ", train.sequence_length(),
+                     " tokens; the model takes 1 to ", spec.model.context),
+        common::status::kReasonInvalidSpec);
+  }
   if (train.sequences() < 1) {
     return AtKey(
         job, "data.train",

@@ -94,7 +94,7 @@ absl::Status JobRun::Receive(absl::string_view stage,
       OnOutputProbed(rank, message.output_probed(), context);
       break;
     case v1::StageMessage::kReady:
-      OnReady(rank, message.ready(), context);
+      status = OnReady(rank, message.ready(), context);
       break;
     case v1::StageMessage::kStepReport:
       status = OnStepReport(rank, message.step_report(), context);
@@ -106,7 +106,7 @@ absl::Status JobRun::Receive(absl::string_view stage,
       status = OnEvalReport(rank, message.eval_report(), context);
       break;
     case v1::StageMessage::kEndReport:
-      OnEndReport(rank, message.end_report(), context);
+      status = OnEndReport(rank, message.end_report(), context);
       break;
     case v1::StageMessage::kFailure:
       OnFailure(stage, message.failure(), context);

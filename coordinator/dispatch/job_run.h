@@ -171,8 +171,8 @@ class JobRun {
   // Whether the crew can hold it; InvalidArgument at its place.
   absl::Status AcceptPlan(planner::Plan plan);
   void Assemble(const RunContext& context);
-  void OnReady(int rank, const v1::StageReady& ready,
-               const RunContext& context);
+  absl::Status OnReady(int rank, const v1::StageReady& ready,
+                       const RunContext& context);
   // Warns where a rank did not allocate what was planned.
   void CompareMemory(int rank, const v1::MemoryBytes& measured,
                      const RunContext& context);
@@ -206,8 +206,8 @@ class JobRun {
   // Commits the applied step, once its evaluation is there.
   void Commit(const RunContext& context);
   void SendEnd(const RunContext& context);
-  void OnEndReport(int rank, const v1::EndReport& report,
-                   const RunContext& context);
+  absl::Status OnEndReport(int rank, const v1::EndReport& report,
+                           const RunContext& context);
   void CompleteModel(const RunContext& context);
   void Succeed(const RunContext& context);
   // What the barrier misses.

@@ -197,25 +197,29 @@ void JobRun::Assemble(const RunContext& context) {
   deadline_ = since_ + context.options.assembly_stall_deadline;
 }
 
-void JobRun::OnReady(int rank, const v1::StageReady& ready,
-                     const RunContext& context) {
-  if (!InPhase(Phase::kAssembling) || ready_[rank].has_value()) return;
+absl::Status JobRun::OnReady(int rank, const v1::StageReady& ready,
+                             const RunContext& context) {
+  if (!InPhase(Phase::kAssembling) || ready_[rank].has_value()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckMemory(ready.memory()));
   ready_[rank] = ready;
   moved_ = context.now.monotonic;
   CHECK_OK(
       context.registry.Move(crew_.members[rank].name, v1::Stage::STATE_READY));
   std::vector<v1::StageReady> all;
   for (const auto& entry : ready_) {
-    if (!entry.has_value()) return;
+    if (!entry.has_value()) return absl::OkStatus();
     all.push_back(*entry);
   }
   if (const absl::Status covered = CheckCoverage(request_.model, crew_, all);
       !covered.ok()) {
     FailWith(covered, context);
-    return;
+    return absl::OkStatus();
   }
   for (int r = 0; r < ranks(); ++r) CompareMemory(r, all[r].memory(), context);
   StartSteps(context);
+  return absl::OkStatus();
 }
 
 void JobRun::StageGone(const v1::Cause& cause, const RunContext& context) {

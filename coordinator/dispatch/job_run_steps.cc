@@ -23,6 +23,15 @@ namespace penstock::coordinator::dispatch {
 using v1::Job;
 using v1::Occurrence;
 
+namespace {
+
+int64_t MicroBatchTokens(const spec::JobSpec& resolved) {
+  return resolved.batch.micro_batch.value_or(1) *
+         resolved.data.sequence_length.value_or(0);
+}
+
+}  // namespace
+
 void JobRun::StartSteps(const RunContext& context) {
   const spec::JobSpec& spec = inputs_.spec;
   const schedule::Placement& placement = plan_->program.placement;
@@ -36,6 +45,8 @@ void JobRun::StartSteps(const RunContext& context) {
       BarrierOptions{.ranks = ranks(),
                      .head_rank = placement.rank_of(placement.stages() - 1),
                      .micro_batches = plan_->program.micro_batches,
+                     .stages = placement.stages(),
+                     .micro_batch_tokens = MicroBatchTokens(spec),
                      .parameters = parameters,
                      .steps = inputs_.steps,
                      .optimizer = spec.optimizer,
@@ -115,6 +126,14 @@ absl::Status JobRun::OnEvalReport(int rank, const v1::EvalReport& report,
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", rank, " reports an evaluation of step ",
                      report.step(), ", which is not evaluated"));
+  }
+  const int64_t tokens =
+      inputs_.evaluation_micro_batches * MicroBatchTokens(inputs_.spec);
+  if (report.valid_tokens() < 0 || report.valid_tokens() > tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", rank, " counts ", report.valid_tokens(),
+                     " valid tokens in the evaluation of step ", report.step(),
+                     ", of ", tokens));
   }
   if (report.step() > log_.job().step() &&
       evaluations_.emplace(report.step(), report).second) {
@@ -269,9 +288,12 @@ void JobRun::SendEnd(const RunContext& context) {
   }
 }
 
-void JobRun::OnEndReport(int rank, const v1::EndReport& report,
-                         const RunContext& context) {
-  if (!InPhase(Phase::kEnding) || ends_[rank].has_value()) return;
+absl::Status JobRun::OnEndReport(int rank, const v1::EndReport& report,
+                                 const RunContext& context) {
+  if (!InPhase(Phase::kEnding) || ends_[rank].has_value()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckMemory(report.peak_memory()));
   ends_[rank] = report;
   moved_ = context.now.monotonic;
   // Once more: a step that allocated shows only now.
@@ -283,6 +305,7 @@ void JobRun::OnEndReport(int rank, const v1::EndReport& report,
                   [](const auto& entry) { return entry.has_value(); })) {
     CompleteModel(context);
   }
+  return absl::OkStatus();
 }
 
 void JobRun::CompleteModel(const RunContext& context) {

@@ -27,7 +27,8 @@ struct TimedReport {
 // When each rank's step began, by rank, on the coordinator's clock. Rank 0 is
 // placed by its report's arrival, each further one by its own, moved into the
 // interval that the messages with the ranks before it allow. Where the
-// measurements contradict each other: halfway.
+// measurements contradict each other: halfway. REQUIRES: the reports are such
+// as StepBarrier takes in.
 std::vector<common::time::MonotonicTime> AlignStarts(
     const std::vector<TimedReport>& reports);
 

@@ -5,10 +5,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/ids/op_letter.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/barrier_math.h"
 
 namespace penstock::coordinator::dispatch {
+namespace {
+
+// Of a step and of what is in it: six days.
+constexpr int64_t kLongestNs = int64_t{1} << 49;
+
+}  // namespace
 
 StepBarrier::StepBarrier(const BarrierOptions& options)
     : options_(options),
@@ -16,16 +24,38 @@ StepBarrier::StepBarrier(const BarrierOptions& options)
       early_(options.ranks),
       acks_(options.ranks, false) {}
 
-absl::Status StepBarrier::CheckReport(int rank,
-                                      const v1::StepReport& report) const {
-  const auto bad = [&](const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the report of step ", report.step(), " from rank ", rank, " ", what));
-  };
-  if (report.step() != applied_ + 1 + (released_ ? 1 : 0)) {
-    return bad(absl::StrCat("cannot be: step ", applied_ + 1, " is ",
-                            released_ ? "released" : "not released"));
+absl::Status StepBarrier::CheckTimes(const v1::StepReport& report) const {
+  for (const int64_t ns : {report.busy_ns(), report.span_ns()}) {
+    if (ns < 0 || ns > kLongestNs) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has a time of ", ns, " ns"));
+    }
   }
+  for (const v1::OpTiming& timing : report.timings()) {
+    if (!v1::Op_IsValid(timing.op()) || timing.op() == v1::OP_UNSPECIFIED ||
+        timing.stage() < 0 || timing.stage() >= options_.stages ||
+        timing.micro_batch() < 0 ||
+        timing.micro_batch() >= options_.micro_batches) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has an operation that the plan has not: ",
+                       common::ids::OpLetter(timing.op()), " of stage ",
+                       timing.stage(), ", micro-batch ", timing.micro_batch()));
+    }
+    if (timing.start_ns() < 0 || timing.end_ns() < timing.start_ns() ||
+        timing.end_ns() > kLongestNs) {
+      return absl::InvalidArgumentError(absl::StrCat("has an operation from ",
+                                                     timing.start_ns(), " to ",
+                                                     timing.end_ns(), " ns"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StepBarrier::CheckLosses(int rank,
+                                      const v1::StepReport& report) const {
+  const auto bad = [](const std::string& what) {
+    return absl::InvalidArgumentError(what);
+  };
   if (rank != options_.head_rank) {
     if (report.losses_size() > 0) return bad("has losses but not the head");
     return absl::OkStatus();
@@ -41,14 +71,38 @@ absl::Status StepBarrier::CheckReport(int rank,
       return bad(absl::StrCat("names micro-batch ", m,
                               ", which is out of range or there twice"));
     }
-    if (loss.valid_tokens() < 0) return bad("counts fewer than 0 tokens");
+    if (loss.valid_tokens() < 0 ||
+        loss.valid_tokens() > options_.micro_batch_tokens) {
+      return bad(absl::StrCat("counts ", loss.valid_tokens(),
+                              " valid tokens in micro-batch ", m, ", of ",
+                              options_.micro_batch_tokens));
+    }
     seen[m] = true;
   }
   return absl::OkStatus();
 }
 
+absl::Status StepBarrier::CheckReport(int rank,
+                                      const v1::StepReport& report) const {
+  const auto bad = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the report of step ", report.step(), " from rank ", rank, " ", what));
+  };
+  if (report.step() != applied_ + 1 + (released_ ? 1 : 0)) {
+    return bad(absl::StrCat("cannot be: step ", applied_ + 1, " is ",
+                            released_ ? "released" : "not released"));
+  }
+  for (const absl::Status& checked :
+       {CheckTimes(report), CheckLosses(rank, report)}) {
+    if (!checked.ok()) return bad(checked.message());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status StepBarrier::AddReport(int rank, const v1::StepReport& report) {
-  if (report.step() <= applied_) return absl::OkStatus();  // After a Hello.
+  if (report.step() > 0 && report.step() <= applied_) {
+    return absl::OkStatus();  // After a Hello.
+  }
   const bool current = report.step() == applied_ + 1;
   if (current && reports_[rank].has_value()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckReport(rank, report));
@@ -168,7 +222,7 @@ absl::StatusOr<std::optional<StepResult>> StepBarrier::Release() {
 }
 
 absl::Status StepBarrier::AddAck(int rank, int64_t step) {
-  if (step <= applied_) return absl::OkStatus();
+  if (step > 0 && step <= applied_) return absl::OkStatus();
   if (!released_ || step != applied_ + 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "rank ", rank, " has applied step ", step, ", which was not released"));

@@ -52,8 +52,10 @@ struct BarrierOptions {
   int ranks = 1;
   int head_rank = 0;  // The only one that reports losses.
   int micro_batches = 1;
-  int64_t parameters = 0;  // Canonical indices are 0 .. parameters - 1.
-  int64_t steps = 0;       // Of the job: where decay ends by default.
+  int stages = 1;                  // Virtual ones, of all ranks.
+  int64_t micro_batch_tokens = 0;  // Labels of a micro-batch, valid or not.
+  int64_t parameters = 0;          // Canonical indices are 0 .. parameters - 1.
+  int64_t steps = 0;               // Of the job: where decay ends by default.
   spec::OptimizerSpec optimizer;
   spec::LrSchedule lr_schedule;
 };
@@ -65,8 +67,9 @@ class StepBarrier {
 
   // After either the caller looks at applied() and Release(). A duplicate does
   // nothing; a report also counts as the ack of the step before it.
-  // InvalidArgument: a report or ack that cannot be (step, losses): a fault of
-  // the stage, and the end of the job.
+  // InvalidArgument: a report or ack that cannot be (step, losses, operations
+  // that the plan has not, times that no step takes): a fault of the stage, and
+  // the end of the job. What is taken in can be added up.
   absl::Status AddReport(int rank, const v1::StepReport& report);
   absl::Status AddAck(int rank, int64_t step);
 
@@ -85,6 +88,9 @@ class StepBarrier {
 
  private:
   absl::Status CheckReport(int rank, const v1::StepReport& report) const;
+  // Their errors go on after "the report ... ".
+  absl::Status CheckTimes(const v1::StepReport& report) const;
+  absl::Status CheckLosses(int rank, const v1::StepReport& report) const;
   // Losses of a complete step, then sums of squares and what is not finite.
   void AddLosses(StepResult& result) const;
   absl::StatusOr<std::vector<double>> CollectSums(StepResult& result) const;

@@ -2,6 +2,8 @@
 #include "coordinator/dispatch/accounting.h"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -228,6 +230,14 @@ TEST_F(AccountingTest, TotalsAreSumsOfWorkAndPeaksOfMemory) {
   EXPECT_EQ(totals[1].busy_ns, 3);
   EXPECT_EQ(totals[1].peak_activation_bytes, 6);
   EXPECT_EQ(totals[1].peak_in_flight, 1);
+}
+
+TEST_F(AccountingTest, TheSumOfWorkStaysANumber) {
+  TimedReport busy;
+  busy.report.set_busy_ns(int64_t{1} << 49);
+  for (int step = 0; step < 1 << 14; ++step) Commit(1, {busy, {}});
+  EXPECT_EQ(accounting_.totals()[0].busy_ns,
+            std::numeric_limits<int64_t>::max());
 }
 
 TEST_F(AccountingTest, TheFirstThreeAndTheLastFiveFullStepsAreTraced) {

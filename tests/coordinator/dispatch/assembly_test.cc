@@ -1,11 +1,14 @@
 // Which stages a job gets, and what is said of those that it does not get.
 #include "coordinator/dispatch/assembly.h"
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "common/status/error_details.h"
 #include "coordinator/dispatch/spec_messages.h"
+#include "coordinator/planner/parameter_sizes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
@@ -96,6 +99,54 @@ TEST(DataConfigTest, LinesOfTextGetTheDefaultLengthWhileTheDataAreNotRead) {
   spec.data.sequence_length = 2048;
   EXPECT_EQ(DataConfigOf(spec).sequence_length(), 2048);
   EXPECT_EQ(DataConfigOf(spec).text_sequence_length(), 0);
+}
+
+// What two ranks own of a tiny model, all its elements in the first parameter.
+TEST(CoverageTest, EveryParameterAndElementIsOwnedOnce) {
+  const planner::ModelShape model = {.layers = 1,
+                                     .width = 8,
+                                     .heads = 2,
+                                     .kv_heads = 2,
+                                     .head_dim = 4,
+                                     .ffn_width = 32,
+                                     .context = 16,
+                                     .vocab = 256};
+  Crew crew;
+  crew.members = {{.name = "stage-0"}, {.name = "stage-1"}};
+  std::vector<v1::StageReady> all(2);
+  for (int64_t i = 0; i < planner::CountParameters(model); ++i) {
+    v1::ParameterInfo& parameter = *all[i % 2].add_parameters();
+    parameter.set_name("p" + std::to_string(i));
+    parameter.set_canonical_index(i);
+    parameter.set_owned(true);
+  }
+  const int64_t elements = planner::CountElements(model);
+  all[0].mutable_parameters(0)->set_elements(elements);
+  EXPECT_OK(CheckCoverage(model, crew, all));
+
+  all[0].mutable_parameters(0)->set_elements(elements - 1);
+  EXPECT_THAT(CheckCoverage(model, crew, all),
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr("have " + std::to_string(elements - 1) +
+                                 " elements")));
+
+  // Numbers of which a sum could come round to the model's.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  all[0].mutable_parameters(0)->set_elements(kMost);
+  EXPECT_THAT(CheckCoverage(model, crew, all),
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr("parameter p0 of stage-0 has")));
+  all[0].mutable_parameters(0)->set_elements(elements);
+  all[1].mutable_parameters(0)->set_elements(-1);
+  EXPECT_THAT(CheckCoverage(model, crew, all),
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr("parameter p1 of stage-1 has -1 elements")));
+
+  all[1].mutable_parameters(0)->set_elements(0);
+  all[1].mutable_parameters(0)->set_owned(false);
+  EXPECT_THAT(CheckCoverage(model, crew, all),
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr("no stage has parameter number 1")));
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ BarrierOptions TwoRanks(int micro_batches = 2) {
       .ranks = 2,
       .head_rank = 1,
       .micro_batches = micro_batches,
+      .stages = 2,
+      .micro_batch_tokens = 2,
       .parameters = 4,
       .steps = 10,
       .optimizer = {.lr = 0.5, .beta1 = 0.9, .beta2 = 0.95, .clip_norm = 1.0}};
@@ -143,6 +145,72 @@ TEST(StepBarrierTest, WhatCannotBeIsRefused) {
   EXPECT_THAT(
       barrier.AddReport(0, losses),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not the head")));
+}
+
+// Each of them would be added up, or be a key of what is kept.
+TEST(StepBarrierTest, NumbersThatNoStepHasAreRefused) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const struct {
+    const char* what;
+    void (*change)(v1::StepReport& report);
+  } kCases[] = {
+      {"valid tokens in micro-batch 1, of 2",
+       [](v1::StepReport& r) { r.mutable_losses(1)->set_valid_tokens(kMost); }},
+      {"3 valid tokens in micro-batch 0, of 2",
+       [](v1::StepReport& r) { r.mutable_losses(0)->set_valid_tokens(3); }},
+      {"-1 valid tokens",
+       [](v1::StepReport& r) { r.mutable_losses(0)->set_valid_tokens(-1); }},
+      {"a time of -1 ns", [](v1::StepReport& r) { r.set_busy_ns(-1); }},
+      {"a time of", [](v1::StepReport& r) { r.set_span_ns(kMost); }},
+      {"? of stage 0",
+       [](v1::StepReport& r) {
+         r.mutable_timings(0)->set_op(static_cast<v1::Op>(7));
+       }},
+      {"? of stage 0",
+       [](v1::StepReport& r) {
+         r.mutable_timings(0)->set_op(v1::OP_UNSPECIFIED);
+       }},
+      {"F of stage 2",
+       [](v1::StepReport& r) { r.mutable_timings(0)->set_stage(2); }},
+      {"F of stage -1",
+       [](v1::StepReport& r) { r.mutable_timings(0)->set_stage(-1); }},
+      {"micro-batch 2",
+       [](v1::StepReport& r) { r.mutable_timings(0)->set_micro_batch(2); }},
+      {"micro-batch -1",
+       [](v1::StepReport& r) { r.mutable_timings(0)->set_micro_batch(-1); }},
+      {"from -1 to 20 ns",
+       [](v1::StepReport& r) { r.mutable_timings(0)->set_start_ns(-1); }},
+      {"from 10 to 9 ns",
+       [](v1::StepReport& r) { r.mutable_timings(0)->set_end_ns(9); }},
+      {"from 10 to",
+       [](v1::StepReport& r) { r.mutable_timings(0)->set_end_ns(kMost); }},
+  };
+  for (const auto& each : kCases) {
+    StepBarrier barrier(TwoRanks());
+    v1::StepReport report = Report(1, 1);
+    v1::OpTiming& timing = *report.add_timings();
+    timing.set_op(v1::OP_FORWARD);
+    timing.set_start_ns(10);
+    timing.set_end_ns(20);
+    const v1::StepReport good = report;
+    each.change(report);
+    EXPECT_THAT(
+        barrier.AddReport(1, report),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(each.what)));
+    EXPECT_EQ(barrier.accepted(), 0);
+    EXPECT_OK(barrier.AddReport(1, good));
+  }
+}
+
+TEST(StepBarrierTest, StepsCountFromOne) {
+  StepBarrier barrier(TwoRanks());
+  for (const int64_t step :
+       {int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+    EXPECT_THAT(barrier.AddReport(0, Report(0, step)),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(barrier.AddAck(0, step),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
 }
 
 TEST(StepBarrierTest, SumsMustCoverEveryParameterOnce) {
