@@ -3,15 +3,21 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/ids/generated_ids.h"
 #include "common/ids/names.h"
+#include "common/rpc/address.h"
 #include "common/status/status_macros.h"
 #include "common/text/quote.h"
 #include "common/text/utf8.h"
 
 namespace penstock::coordinator::registry {
+
+using common::rpc::Address;
+using common::rpc::ParseAddress;
+
 namespace {
 
 constexpr size_t kMaxHostBytes = 255;  // A name in DNS is no longer.
@@ -68,6 +74,24 @@ absl::Status CheckRegistration(const v1::RegisterStageRequest& request) {
   RETURN_IF_ERROR(check("build.build", request.build().build()));
   for (const std::string& id : request.numerics_ids()) {
     RETURN_IF_ERROR(check("numerics id", id));
+  }
+  RETURN_IF_ERROR(check("monitor_address", request.monitor_address()));
+  RETURN_IF_ERROR(check("data_address", request.data_address()));
+  if (!request.monitor_address().empty()) {
+    if (const auto monitor = ParseAddress(request.monitor_address());
+        !monitor.ok()) {
+      return refuse(
+          absl::StrCat("monitor_address: ", monitor.status().message()));
+    }
+  }
+  const absl::StatusOr<Address> data = ParseAddress(request.data_address());
+  if (!data.ok()) {
+    return refuse(absl::StrCat("data_address: ", data.status().message()));
+  }
+  if (data->kind != common::rpc::AddressKind::kTcp || data->port == 0) {
+    return refuse(absl::StrCat("data_address ", request.data_address(),
+                               " is not where a peer can connect; give "
+                               "HOST:PORT"));
   }
   return absl::OkStatus();
 }

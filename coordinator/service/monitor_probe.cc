@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -68,20 +69,22 @@ ProbeResult Probe(const std::string& text, const common::time::Clock& clock,
     return Connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&name),
                    sizeof(name), clock, until);
   }
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address->host.c_str(), absl::StrCat(address->port).c_str(),
-                  &hints, &found) != 0) {
-    return ProbeResult::kUnknown;
-  }
+  std::vector<std::string> hosts = {address->host};
+  if (address->host == "localhost") hosts = {"::1", "127.0.0.1"};
   ProbeResult result = ProbeResult::kUnknown;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    result =
-        Connect(each->ai_family, each->ai_addr, each->ai_addrlen, clock, until);
+  for (const std::string& host : hosts) {
+    const addrinfo hints{.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                         .ai_socktype = SOCK_STREAM};
+    addrinfo* found = nullptr;
+    if (getaddrinfo(host.c_str(), absl::StrCat(address->port).c_str(), &hints,
+                    &found) != 0) {
+      return ProbeResult::kUnknown;
+    }
+    result = Connect(found->ai_family, found->ai_addr, found->ai_addrlen, clock,
+                     until);
+    freeaddrinfo(found);
     if (result == ProbeResult::kListening) break;
   }
-  freeaddrinfo(found);
   return result;
 }
 

@@ -15,7 +15,8 @@ enum class ProbeResult { kListening, kRefused, kUnknown };
 // somebody listens: a process that dies closes one socket after the other, and
 // this one may go after the session's. kRefused only when the kernel of the
 // address' host says that nobody listens (also: the Unix socket's file is
-// gone); kUnknown for everything else.
+// gone); kUnknown for everything else, also for a host by name, "localhost"
+// aside: to look one up may take longer than all evidence counts.
 ProbeResult Probe(const std::string& address, const common::time::Clock& clock,
                   common::time::MonotonicTime until);
 

@@ -65,7 +65,7 @@ class RunnerStage final : public ClusterStage {
     request.mutable_protocol()->set_lowest(1);
     request.mutable_protocol()->set_highest(1);
     request.set_host("here");
-    request.set_data_address(resources_.stage_name);
+    request.set_data_address("127.0.0.1:1");  // Nobody connects.
     return request;
   }
 

@@ -34,6 +34,7 @@ class NumericsTest : public ::testing::Test {
       request.set_stage_name("stage-" + std::to_string(crew_.members.size()));
       request.set_incarnation("0d2f6a4c-1b3e-4c5d-8e9f-0a1b2c3d4e5f");
       request.mutable_device()->set_kind("cpu");
+      request.set_data_address("127.0.0.1:1");
       request.mutable_protocol()->set_lowest(1);
       request.mutable_protocol()->set_highest(1);
       for (const std::string& id : ids) request.add_numerics_ids(id);

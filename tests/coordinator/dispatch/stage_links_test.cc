@@ -27,6 +27,7 @@ class StageLinksTest : public ::testing::Test {
     request.set_incarnation(kIncarnation);
     request.mutable_device()->set_kind("cpu");
     request.add_numerics_ids("id");
+    request.set_data_address("127.0.0.1:1");
     request.mutable_protocol()->set_lowest(1);
     request.mutable_protocol()->set_highest(1);
     EXPECT_OK(registry_.Register(request, now_).status());

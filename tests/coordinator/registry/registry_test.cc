@@ -44,6 +44,7 @@ v1::RegisterStageRequest Request(const std::string& name,
   request.mutable_protocol()->set_highest(1);
   request.set_host(host);
   request.set_pid(7);
+  request.set_data_address("127.0.0.1:1");
   return request;
 }
 
@@ -172,6 +173,31 @@ TEST(RegistryTest, WhatAStageSaysOfItselfIsOneLineOfText) {
     Registration request = Request("stage-0");
     field.set(request, "rack-7");
     EXPECT_OK(registry.Register(request, At(0)).status());
+  }
+}
+
+TEST(RegistryTest, AddressesAreWhereSomebodyCanConnect) {
+  const auto registered = [](const std::string& monitor,
+                             const std::string& data) {
+    v1::RegisterStageRequest request = Request("stage-0");
+    request.set_monitor_address(monitor);
+    request.set_data_address(data);
+    return Registry({}).Register(request, At(0)).status();
+  };
+  EXPECT_OK(registered("", "127.0.0.1:1"));
+  EXPECT_OK(registered("unix:/run/s", "[fe80::1%eth0]:40123"));
+  EXPECT_OK(registered("node-7:7401", "10.0.0.7:40123"));
+  for (const std::string monitor :
+       {"nowhere", "unix:", "::1:7", "a:70000", "a\nb:7"}) {
+    EXPECT_THAT(registered(monitor, "127.0.0.1:1"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("stage stage-0: monitor_address")));
+  }
+  for (const std::string data :
+       {"", "nowhere", "unix:/run/s", "127.0.0.1:0", "a\nb:7"}) {
+    EXPECT_THAT(registered("unix:/run/s", data),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("stage stage-0: data_address")));
   }
 }
 

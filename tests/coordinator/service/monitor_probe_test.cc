@@ -1,5 +1,7 @@
 #include "coordinator/service/monitor_probe.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -9,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/time/real_clock.h"
@@ -79,7 +82,35 @@ TEST_F(MonitorProbeTest, AServerThatHangsUpButListensIsThere) {
 
 TEST_F(MonitorProbeTest, WhatIsNoAddressIsUnknown) {
   EXPECT_EQ(Probe("nowhere"), ProbeResult::kUnknown);
+}
+
+// However fast a name server would answer, or not.
+TEST_F(MonitorProbeTest, NamesAreNotLookedUp) {
   EXPECT_EQ(Probe("no-such-host.invalid:1"), ProbeResult::kUnknown);
+  char host[256] = {};
+  ASSERT_EQ(gethostname(host, sizeof(host) - 1), 0);
+  EXPECT_EQ(Probe(absl::StrCat(host, ":1")), ProbeResult::kUnknown);
+  EXPECT_EQ(Probe("localhost.:1"), ProbeResult::kUnknown);
+}
+
+TEST_F(MonitorProbeTest, LocalhostIsBothLoopbacks) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(name);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&name), size), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size), 0);
+  const std::string port = absl::StrCat(ntohs(name.sin_port));
+  // Bound, so that the port is nobody else's.
+  for (const char* host : {"localhost:", "127.0.0.1:"}) {
+    EXPECT_EQ(Probe(host + port), ProbeResult::kRefused) << host;
+  }
+  ASSERT_EQ(listen(fd, 1), 0);
+  for (const char* host : {"localhost:", "127.0.0.1:"}) {
+    EXPECT_EQ(Probe(host + port), ProbeResult::kListening) << host;
+  }
+  close(fd);
 }
 
 }  // namespace
