@@ -56,6 +56,7 @@ dispatch::Options CoreOptions(const Coordinator::Options& options) {
   core.registry.highest_protocol = common::process::kHighestProtocol;
   core.term = options.term;
   core.build = options.build;
+  core.host = options.host;
   core.random = common::ids::SystemRandom();
   core.state_directory = options.state_directory;
   if (options.embedded) {

@@ -29,6 +29,8 @@ class Coordinator {
     absl::Duration lease = absl::Seconds(10);
     absl::Duration heartbeat = absl::Seconds(1);
     service::Limits limits;
+    // What the machine is called, as stages tell of theirs.
+    std::string host;
     v1::BuildInfo build;
   };
 

@@ -18,6 +18,7 @@
 #include "common/log/log.h"
 #include "common/process/build_info.h"
 #include "common/process/daemon.h"
+#include "common/process/host_name.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
 #include "common/rpc/listen_flags.h"
@@ -221,6 +222,7 @@ int main(int argc, char** argv) {
                                          .embedded = flags.embedded,
                                          .lease = *lease,
                                          .heartbeat = *heartbeat,
+                                         .host = process::HostName(),
                                          .build = build});
   if (!coordinator.ok()) {
     if (socket_folder.has_value()) RemoveSocketFolder(*socket_folder);

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "common/process/build_info.h"
 #include "common/process/daemon.h"
+#include "common/process/host_name.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
 #include "common/rpc/listen_flags.h"
@@ -46,12 +47,6 @@ struct Flags {
 
 int Fail(const absl::Status& status) {
   return penstock::common::process::Refuse("penstock-stage", status);
-}
-
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return absl::AsciiStrToLower(name);
 }
 
 // HOSTNAME-DEVICE, as a stage name may be: "cuda:0" has no colon in it.
@@ -107,7 +102,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kBadConfiguration;
   }
 
-  const std::string host = HostName();
+  const std::string host = process::HostName();
   if (flags.name.empty()) flags.name = DefaultName(host, flags.device);
   if (const absl::Status begun = process::BeginDaemon(flags.name, flags.daemon);
       !begun.ok()) {

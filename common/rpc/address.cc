@@ -12,6 +12,10 @@ bool Address::loopback() const {
          absl::StartsWith(host, "127.");
 }
 
+bool Address::machines_own() const {
+  return loopback() || host == "0.0.0.0" || host == "::";
+}
+
 std::string Address::ToString() const {
   if (kind == AddressKind::kUnix) return absl::StrCat("unix:", path);
   return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)

@@ -23,6 +23,9 @@ struct Address {
   int port = 0;      // kTcp; 0: the kernel chooses.
 
   bool loopback() const;
+  // Whether each machine has one of its own that is called so: on loopback, or
+  // of all its interfaces.
+  bool machines_own() const;
   std::string ToString() const;  // As gRPC takes it.
 };
 

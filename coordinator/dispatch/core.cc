@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ids/names.h"
 #include "common/log/log.h"
+#include "common/rpc/address.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
@@ -29,6 +30,14 @@ constexpr int kBadConfiguration = 2;
 // Terms, epochs, steps and seqs that are counted never get here, and one more
 // or the sum of two is still a number.
 constexpr int64_t kLargestCount = int64_t{1} << 53;
+
+// Whether it is the stage that answers at its monitor address, or does not:
+// what is asked at "unix:/run/s" here is another process than on its machine.
+bool AnswersHere(const StageEntry& stage, absl::string_view host) {
+  const auto address =
+      common::rpc::ParseAddress(stage.registration.monitor_address());
+  return address.ok() && (!address->machines_own() || stage.host() == host);
+}
 
 // InvalidArgument: no stage says that. `epoch` is the newest that was given
 // out.
@@ -217,7 +226,7 @@ void Core::BreakSession(SessionId session, const Now& now, Actions& actions) {
   const StageEntry* stage = s.registry.BreakSession(session, now.monotonic);
   if (stage == nullptr) return;
   const std::string name = stage->name();
-  if (!stage->registration.monitor_address().empty()) {
+  if (AnswersHere(*stage, s.options.host)) {
     actions.push_back(ProbeMonitor{name, stage->registration.incarnation(),
                                    stage->registration.monitor_address()});
   }

@@ -19,6 +19,8 @@ struct Options {
   // Grows by one at each start of the coordinator, durably (state_folder.h).
   int64_t term = 1;
   v1::BuildInfo build;
+  // Of the coordinator's machine, as stages tell of theirs.
+  std::string host;
   // For job ids and the secrets of epochs. REQUIRED: the core has none of its
   // own.
   common::ids::RandomSource random;

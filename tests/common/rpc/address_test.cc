@@ -28,6 +28,16 @@ TEST(AddressTest, KnowsLoopback) {
   EXPECT_FALSE(ParseAddress("0.0.0.0:1")->loopback());
 }
 
+TEST(AddressTest, KnowsWhatEachMachineHasOfItsOwn) {
+  for (const std::string text : {"unix:/run/s", "127.0.0.9:1", "[::1]:1",
+                                 "localhost:1", "0.0.0.0:1", "[::]:1"}) {
+    EXPECT_TRUE(ParseAddress(text)->machines_own()) << text;
+  }
+  for (const std::string text : {"10.0.0.7:1", "[fe80::1]:1", "node-7:1"}) {
+    EXPECT_FALSE(ParseAddress(text)->machines_own()) << text;
+  }
+}
+
 TEST(AddressTest, RefusesWhatIsNoAddress) {
   const auto refused = [](const std::string& text, const char* why) {
     EXPECT_THAT(ParseAddress(text),

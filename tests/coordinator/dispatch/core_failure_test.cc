@@ -138,7 +138,7 @@ TEST_F(CoreFailureTest, CommandsThatCameTooLateDoNotHideTheLostStage) {
 TEST_F(CoreFailureTest, ABrokenSessionAndARefusedPortAreALostStage) {
   cluster_.Disconnect(cluster_.stage(0));
   ASSERT_EQ(cluster_.probes.size(), 1);
-  EXPECT_EQ(cluster_.probes[0].address, "unix:/run/stage-0");
+  EXPECT_EQ(cluster_.probes[0].address, "10.0.0.1:70");
   Actions actions;
   cluster_.core->MonitorRefused("stage-0", cluster_.probes[0].incarnation,
                                 cluster_.now(), actions);

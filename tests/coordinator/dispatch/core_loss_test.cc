@@ -69,6 +69,31 @@ TEST(CoreLossTest, ALostStageIsKnownUntilItsJobHasEnded) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+// Of a stage that only lost its session on another machine: nobody listens on
+// this one's socket of that path, and that says nothing.
+TEST(CoreLossTest, WhatEachMachineHasIsAskedOnlyOnTheStagesOwn) {
+  for (const std::string address :
+       {"unix:/run/penstock/stage-0.sock", "127.0.0.1:7401", "[::1]:7401",
+        "localhost:7401", "0.0.0.0:7401", "[::]:7401", "10.0.0.7:7401"}) {
+    for (const std::string host : {"here", "there"}) {
+      FakeCluster cluster(Options{.host = "here"});
+      FakeStage& stage =
+          cluster.AddStage("stage-0", "00000000-0000-4000-8000-000000000000");
+      stage.host = host;
+      stage.monitor_address = address;
+      Actions actions;
+      ASSERT_OK(
+          cluster.core
+              ->RegisterStage(stage.Registration(), cluster.now(), actions)
+              .status());
+      cluster.Connect(stage);
+      cluster.Disconnect(stage);
+      const bool asked = host == "here" || address == "10.0.0.7:7401";
+      EXPECT_THAT(cluster.probes, SizeIs(asked ? 1 : 0)) << address << host;
+    }
+  }
+}
+
 // What it was told last, an Abort here, is dropped with it.
 TEST(CoreLossTest, AStageThatIsLostIsNotWaitedForToDropItsJob) {
   FakeCluster cluster;

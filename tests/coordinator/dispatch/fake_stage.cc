@@ -74,7 +74,9 @@ v1::RegisterStageRequest FakeStage::Registration() const {
   request.mutable_device()->set_memory_bytes(memory_bytes);
   request.mutable_device()->set_memory_group(memory_group);
   request.set_pid(1000 + static_cast<int>(name_.back()));
-  request.set_monitor_address("unix:/run/" + name_);
+  request.set_monitor_address(
+      monitor_address.empty() ? "10.0.0.1:7" + name_.substr(name_.size() - 1)
+                              : monitor_address);
   request.set_data_address("127.0.0.1:1" + name_.substr(name_.size() - 1));
   return request;
 }

@@ -74,8 +74,9 @@ class FakeStage {
   // --- What it says; set before.
   std::string numerics_id = "cpu/avx2/1/0";
   std::string device = "cpu";
-  int protocol = 1;  // The highest that it speaks.
-  std::string host;  // Empty: one of its own.
+  int protocol = 1;             // The highest that it speaks.
+  std::string host;             // Empty: one of its own.
+  std::string monitor_address;  // Empty: likewise, which all can reach.
   int64_t memory_bytes = 0;
   std::string memory_group;
   std::optional<v1::MemoryBytes> memory;       // As assembled.
