@@ -141,11 +141,13 @@ absl::Status ResolveEvaluation(const NewJob& job,
                  common::status::kReasonInvalidSpec);
   }
   const int64_t size = spec.batch.micro_batch.value_or(1);
-  const int64_t wanted =
-      spec.evaluate->batches * spec.batch.global / spec.replicas;
+  // 128 bits: evaluate.batches may be up to kMaxSteps.
+  const __int128 wanted = static_cast<__int128>(spec.evaluate->batches) *
+                          spec.batch.global / spec.replicas;
   // Rows past the last sequence count for nothing.
-  const int64_t used =
-      (std::min(wanted, validation.sequences()) + size - 1) / size;
+  const auto rows =
+      static_cast<int64_t>(std::min<__int128>(wanted, validation.sequences()));
+  const int64_t used = (rows + size - 1) / size;
   const int64_t chunks = spec.pipeline.chunks.value_or(1);
   const int64_t bytes =
       CommandsBytes({.commands = used * chunks,

@@ -1,6 +1,6 @@
-// The numbers that the job file's rules share: the largest values accepted (so
-// that products of sizes stay within 64 bits everywhere) and the defaults that
-// more than one rule needs.
+// The numbers that the job file's rules share: the largest values accepted and
+// the defaults that more than one rule needs. A product of two sizes stays
+// within 64 bits; one with kMaxSteps does not.
 #ifndef PENSTOCK_COORDINATOR_SPEC_LIMITS_H_
 #define PENSTOCK_COORDINATOR_SPEC_LIMITS_H_
 

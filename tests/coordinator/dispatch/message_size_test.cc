@@ -6,6 +6,7 @@
 
 #include "common/rpc/message_limit.h"
 #include "coordinator/dispatch/command_stream.h"
+#include "coordinator/dispatch/inputs.h"
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/parameter_sizes.h"
 #include "gmock/gmock.h"
@@ -145,6 +146,24 @@ TEST(MessageSizeTest, AnEvaluationThatDoesNotFitIsRefusedAtItsKey) {
   EXPECT_THAT(cluster.Job().cause().message(),
               AllOf(HasSubstr("evaluate.batches"),
                     HasSubstr("400000 validation micro-batches")));
+}
+
+// The largest values that the job file takes: their product has 64 bits and
+// more.
+TEST(MessageSizeTest, AnEvaluationOfMoreBatchesThanThereAreUsesWhatThereIs) {
+  for (const int64_t global : {int64_t{10'000'000}, int64_t{1} << 24}) {
+    NewJob job = TinyJob(1, 1);
+    job.spec.batch = {.global = global, .micro_batch = 3};
+    job.spec.data.validation = {{.share_millionths = 100000}};
+    job.spec.evaluate = {{.every = 1, .batches = 1'000'000'000'000}};
+    CheckedInputs checked{.stage_name = "stage-0", .reads_data = true};
+    checked.answer.mutable_train()->set_sequences(100);
+    checked.answer.mutable_train()->set_sequence_length(16);
+    checked.answer.mutable_validation()->set_sequences(10);
+    ASSERT_OK_AND_ASSIGN(const ResolvedInputs resolved,
+                         ResolveInputs(job, {checked}));
+    EXPECT_EQ(resolved.evaluation_micro_batches, 4) << global;
+  }
 }
 
 }  // namespace
