@@ -256,16 +256,15 @@ std::string ShardFile(int rank, int ranks) {
 
 std::string ShardIndex(const std::vector<v1::EndReport>& ends,
                        int64_t total_bytes) {
-  ordered_json weight_map = ordered_json::object();
   std::map<std::string, std::string> files;
   for (const v1::EndReport& end : ends) {
     for (const std::string& name : end.shard_tensors()) {
       files[name] = end.shard_file();
     }
   }
-  for (const auto& [name, file] : files) weight_map[name] = file;
-  const ordered_json index = {{"metadata", {{"total_size", total_bytes}}},
-                              {"weight_map", weight_map}};
+  // Sorted, not ordered_json: that looks for each new key among all before it.
+  const nlohmann::json index = {{"metadata", {{"total_size", total_bytes}}},
+                                {"weight_map", files}};
   return index.dump(2, ' ', false, kReplace) + "\n";
 }
 

@@ -1,10 +1,12 @@
 #include "coordinator/dispatch/summary.h"
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "coordinator/planner/plan.h"
 #include "coordinator/spec/job_spec.h"
 #include "gmock/gmock.h"
@@ -40,6 +42,24 @@ TEST(SummaryTest, TheIndexIsThatOfSavePretrained) {
   }
 }
 )");
+}
+
+// Made on the core's loop: of a time that grows with the square of the names
+// this test would end by its timeout.
+TEST(ShardIndexTest, ManyTensorsAreListedInTheOrderOfTheirNames) {
+  constexpr int kTensors = 200000;
+  std::vector<v1::EndReport> ends(2);
+  for (int i = 0; i < kTensors; ++i) {
+    v1::EndReport& end = ends[i % 2];
+    end.set_shard_file(ShardFile(i % 2, 2));
+    end.add_shard_tensors(absl::StrFormat("transformer.h.%06d.weight", i));
+  }
+  const std::string index = ShardIndex(ends, 1);
+  const size_t first = index.find("transformer.h.000000.weight");
+  const size_t last = index.find("transformer.h.199999.weight");
+  ASSERT_NE(last, std::string::npos);
+  EXPECT_LT(first, index.find("transformer.h.000001.weight"));
+  EXPECT_EQ(std::count(index.begin(), index.end(), '\n'), kTensors + 7);
 }
 
 TEST(FingerprintTest, ChangesWithEachPartOfTheSpecAndWithTheData) {
