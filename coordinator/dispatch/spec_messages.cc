@@ -79,7 +79,8 @@ v1::DataConfig DataConfigOf(const spec::JobSpec& spec) {
     config.set_validation_path(data.validation->path);
     config.set_validation_millionths(data.validation->share_millionths);
   }
-  config.set_format(FormatOf(data.format));
+  config.set_format(data.format_by_name ? v1::DataConfig::FORMAT_UNSPECIFIED
+                                        : FormatOf(data.format));
   config.set_field(data.field);
   config.set_order(data.order == spec::DataOrder::kShuffled
                        ? v1::DataConfig::ORDER_SHUFFLED

@@ -91,9 +91,12 @@ struct ValidationSpec {
 struct DataSpec {
   std::string train;                // file, folder or prefix; "" with `sources`
   std::vector<DataSource> sources;  // empty with `train`
-  // `auto` is resolved by the file's name; a `.bin` that turns out to be
-  // llm.c's by its magic is refused by the stages that read it.
+  // Of training and validation data. `auto` is resolved by the name; a `.bin`
+  // that turns out to be llm.c's by its magic is refused by the stages that
+  // read it.
   DataFormat format = DataFormat::kText;
+  // It was `auto`: the stages refuse a folder that holds other formats too.
+  bool format_by_name = false;
   std::string field = "text";  // jsonl: the text field of a line
   DataOrder order = DataOrder::kShuffled;
   // Tokens predicted a sequence. nullopt: not given, and JSON lines decide

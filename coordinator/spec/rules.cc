@@ -97,8 +97,10 @@ class JobRules {
       return;
     }
     if (!Sound("data.format")) return;
+    data.format_by_name = !draft_.format.has_value();
     data.format = draft_.format.value_or(
         FormatOf(has_train ? data.train : data.sources.front().path));
+    ValidationFormat();
     Vocabulary();
     SequenceLength();
   }
@@ -190,6 +192,24 @@ class JobRules {
   bool LayersKnown() const {
     return spec_.model.layers > 0 && Sound("model.layers") &&
            Sound("model.from");
+  }
+
+  // Files that were read in the training data's format, whatever they hold,
+  // would be validation text of brackets and quotes.
+  void ValidationFormat() {
+    const DataSpec& data = spec_.data;
+    if (!data.format_by_name || !data.validation.has_value() ||
+        data.validation->path.empty()) {
+      return;
+    }
+    const DataFormat own = FormatOf(data.validation->path);
+    if (own == data.format) return;
+    Refuse("data.validation",
+           absl::StrCat("is ", NameOf(kDataFormatNames, own),
+                        " by its name, and the training data are ",
+                        NameOf(kDataFormatNames, data.format),
+                        "; give data of one format, or say with data.format "
+                        "what both are"));
   }
 
   void Vocabulary() {

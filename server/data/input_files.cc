@@ -62,7 +62,8 @@ struct Selection {
 };
 
 absl::StatusOr<Selection> SelectFromFolder(const std::string& folder,
-                                           Format format) {
+                                           Format given) {
+  const Format format = given == Format::kAuto ? ByName(folder) : given;
   if (format == Format::kNanogpt) {
     return Refuse(folder,
                   "is a folder; format nanogpt takes one file, as "
@@ -72,22 +73,18 @@ absl::StatusOr<Selection> SelectFromFolder(const std::string& folder,
   Selection jsonl{.format = Format::kJsonl};
   ASSIGN_OR_RETURN(text.paths, ListFolder(folder, ".txt"));
   ASSIGN_OR_RETURN(jsonl.paths, ListFolder(folder, ".jsonl"));
-  if (format == Format::kAuto && !text.paths.empty() && !jsonl.paths.empty()) {
+  const bool is_text = format == Format::kText;
+  Selection& selected = is_text ? text : jsonl;
+  const Selection& other = is_text ? jsonl : text;
+  if (given == Format::kAuto && !text.paths.empty() && !jsonl.paths.empty()) {
     return Refuse(folder,
                   "holds .txt and .jsonl files; say which with data.format");
   }
-  const bool is_text = format == Format::kText ||
-                       (format == Format::kAuto && jsonl.paths.empty());
-  Selection& selected = is_text ? text : jsonl;
   if (!selected.paths.empty()) return std::move(selected);
-  const Selection& other = is_text ? jsonl : text;
   return Refuse(
       folder,
       absl::StrCat(
-          "is a folder without ",
-          format == Format::kAuto ? ".txt or .jsonl"
-                                  : (is_text ? ".txt" : ".jsonl"),
-          " files",
+          "is a folder without ", is_text ? ".txt" : ".jsonl", " files",
           other.paths.empty()
               ? ""
               : absl::StrCat("; for its ", is_text ? ".jsonl" : ".txt",

@@ -39,14 +39,15 @@ struct Input {
 
 // Opens the file `path`, or the files of the folder `path` in the order of
 // their names' bytes: .txt for text, .jsonl for jsonl; others, hidden ones and
-// subfolders are left out. A folder's format is that of its files.
+// subfolders are left out.
 //
-// kAuto: .jsonl is jsonl, .bin nanogpt, anything else text.
+// kAuto: .jsonl is jsonl, .bin nanogpt, anything else text; of a folder as of a
+// file, because the coordinator, which sees the name alone, decides the same.
 //
 // NotVisible() (input_file.h) for a file or folder that cannot be read.
-// InvalidArgument: an empty file, a folder without fitting files or with both
-// kinds, a folder of nanogpt files, an odd number of nanogpt bytes, a file of
-// llm.c's (by its magic number) as nanogpt.
+// InvalidArgument: an empty file, a folder without fitting files or, as kAuto,
+// with both kinds, a folder of nanogpt files, an odd number of nanogpt bytes, a
+// file of llm.c's (by its magic number) as nanogpt.
 absl::StatusOr<Input> OpenInput(absl::string_view path, Format format,
                                 const PieceDone& piece_done);
 

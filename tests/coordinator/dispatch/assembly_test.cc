@@ -90,6 +90,14 @@ TEST_F(NumericsTest, IdsAreComparedAsAWhole) {
                        HasSubstr("stage-1 has cpu/avx2/1/00")));
 }
 
+// The stages see whether a folder holds other files too.
+TEST(DataConfigTest, AFormatThatTheNameDecidedIsLeftOpen) {
+  spec::JobSpec spec;
+  EXPECT_EQ(DataConfigOf(spec).format(), v1::DataConfig::FORMAT_TEXT);
+  spec.data.format_by_name = true;
+  EXPECT_EQ(DataConfigOf(spec).format(), v1::DataConfig::FORMAT_UNSPECIFIED);
+}
+
 TEST(DataConfigTest, LinesOfTextGetTheDefaultLengthWhileTheDataAreNotRead) {
   spec::JobSpec spec;
   spec.model.context = 8192;

@@ -241,7 +241,9 @@ TEST(JobParserTest, ModelFromTakesEverythingButDropoutFromConfigJson) {
               ::testing::Contains(HasSubstr("data.sequence_length is 1024")));
   const ParsedJob again = ParseFrom(ToResolvedYaml(job.spec), kConfig);
   ASSERT_THAT(again.status(), IsOk());
-  EXPECT_TRUE(again.spec == job.spec);
+  JobSpec decided = job.spec;  // job.yaml says which format `auto` was.
+  decided.data.format_by_name = false;
+  EXPECT_TRUE(again.spec == decided);
 }
 
 TEST(JobParserTest, TheDefaultSequenceOfAFolderIsAlwaysNoted) {
@@ -352,6 +354,20 @@ TEST(JobParserTest, MoreLayersThanStagesCanTrainAreRefused) {
   EXPECT_EQ(Errors(kJob, {"model.layers=21845"}), "");
   EXPECT_THAT(Errors(kJob, {"model.layers=21846"}),
               HasSubstr("a whole number from 1 to 21845"));
+}
+
+TEST(JobParserTest, ValidationDataOfAnotherFormatAreRefused) {
+  EXPECT_EQ(Errors(kJob, {"data.validation=valid"}), "");
+  EXPECT_EQ(Errors(kJob, {"data.validation=valid.jsonl"}),
+            "--set data.validation: is jsonl by its name, and the training "
+            "data are text; give data of one format, or say with data.format "
+            "what both are");
+  EXPECT_THAT(Errors(kJob, {"data.train=a.bin", "data.validation=b.txt",
+                            "model.vocab=256"}),
+              HasSubstr("is text by its name, and the training data are "
+                        "nanogpt"));
+  EXPECT_EQ(Errors(kJob, {"data.validation=valid.jsonl", "data.format=text"}),
+            "");
 }
 
 TEST(JobParserTest, ChunksFollowTheSchedule) {

@@ -110,12 +110,16 @@ TEST_F(RefusedDataTest, FoldersThatCannotBeMeantAreRefused) {
                        HasSubstr("takes one file")));
   EXPECT_THAT(open("none", Format::kAuto),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("without .txt or .jsonl files")));
+                       HasSubstr("a folder without .txt files")));
   dir_.Write("lines/a.jsonl", kLine3);
-  EXPECT_THAT(open("lines", Format::kText),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a folder without .txt files; for its .jsonl "
-                                 "files say data.format: jsonl")));
+  for (const Format format : {Format::kText, Format::kAuto}) {
+    EXPECT_THAT(open("lines", format),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("a folder without .txt files; for its "
+                                   ".jsonl files say data.format: jsonl")));
+  }
+  dir_.Write("named.jsonl/a.jsonl", kLine3);
+  EXPECT_OK(open("named.jsonl", Format::kAuto));
   EXPECT_THAT(open("empty", Format::kAuto),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("whose files are all empty")));
