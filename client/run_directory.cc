@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/file/folder.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::client {
@@ -147,19 +148,17 @@ std::string RunDirectory::logs() const {
 
 void RunDirectory::RemoveUnfinished() const {
   std::error_code ignored;
-  std::vector<fs::path> unfinished;
-  for (const auto& entry : fs::directory_iterator(path_, ignored)) {
+  for (const auto& entry : common::file::ListFolder(path_, ignored)) {
     if (absl::StartsWith(entry.path().filename().string(), kUnfinishedModel)) {
-      unfinished.push_back(entry.path());
+      fs::remove_all(entry.path(), ignored);
     }
   }
-  for (const fs::path& path : unfinished) fs::remove_all(path, ignored);
 }
 
 void RunDirectory::Remove() {
   std::error_code ignored;
   if (existed_) {
-    for (const auto& entry : fs::directory_iterator(path_, ignored)) {
+    for (const auto& entry : common::file::ListFolder(path_, ignored)) {
       fs::remove_all(entry.path(), ignored);
     }
   } else {

@@ -6,14 +6,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <fstream>
 #include <system_error>
 
+#include "common/file/folder.h"
+
 namespace penstock::coordinator {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::vector<std::string> CommandLine(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/cmdline", std::ios::binary);
@@ -41,7 +40,7 @@ bool Ended(int pidfd) {
 
 OrphanedStages::OrphanedStages(const std::string& address, pid_t parent) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
+  for (const auto& entry : common::file::ListFolder("/proc", ignored)) {
     const std::string pid = entry.path().filename().string();
     if (!std::all_of(pid.begin(), pid.end(),
                      [](unsigned char c) { return std::isdigit(c) != 0; })) {

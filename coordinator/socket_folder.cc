@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/file/folder.h"
 
 namespace penstock::coordinator {
 
@@ -21,7 +22,7 @@ absl::Status MakeSocketFolder(const fs::path& folder) {
 
 void RemoveSocketFolder(const fs::path& folder) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+  for (const auto& entry : common::file::ListFolder(folder, ignored)) {
     if (entry.is_socket(ignored)) fs::remove(entry.path(), ignored);
   }
   fs::remove(folder, ignored);

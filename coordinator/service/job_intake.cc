@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/file/file.h"
+#include "common/file/folder.h"
 #include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 #include "common/text/quote.h"
@@ -49,9 +50,8 @@ bool IsResult(absl::string_view name) {
 absl::Status CheckFree(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(folder, error) && !error) return absl::OkStatus();
-  for (fs::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
+  for (const auto& entry : common::file::ListFolder(folder, error)) {
+    const std::string name = entry.path().filename().string();
     if (!IsResult(name)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "run_directory ", common::text::Quoted(folder.string()), " holds ",

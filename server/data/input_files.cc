@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/file/folder.h"
 #include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 
@@ -38,14 +39,12 @@ absl::StatusOr<std::vector<std::string>> ListFolder(
     const std::string& folder, absl::string_view extension) {
   std::error_code error;
   std::vector<std::string> paths;
-  std::filesystem::directory_iterator entry(folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator();
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  for (const auto& entry : common::file::ListFolder(folder, error)) {
+    const std::string name = entry.path().filename().string();
     std::error_code unreadable;
     if (absl::EndsWith(name, extension) && !absl::StartsWith(name, ".") &&
-        entry->is_regular_file(unreadable)) {
-      paths.push_back(entry->path().string());
+        entry.is_regular_file(unreadable)) {
+      paths.push_back(entry.path().string());
     }
   }
   if (error) {

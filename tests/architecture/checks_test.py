@@ -54,7 +54,7 @@ class ChecksTest(unittest.TestCase):
     self.assertEqual(found, ["common/rpc/deadline.cc: reads a clock no more: "
                              "take it off the list"])
 
-  def test_sleeps_environment_flags_and_forks_are_found(self):
+  def test_sleeps_environment_flags_walks_and_forks_are_found(self):
     for text, what in (
         ("absl::SleepFor(limit);", "sleeps"),
         ("std::this_thread::sleep_for(1s);", "sleeps"),
@@ -64,6 +64,8 @@ class ChecksTest(unittest.TestCase):
         ("extern char** environ;", "environment"),
         ("absl::GetFlag(FLAGS_x);", "flags"),
         ("ABSL_FLAG(int, x, 0, y);", "flags"),
+        ("for (auto& e : fs::directory_iterator(p, error)) {",
+         "walks a folder"),
         ("pid_t p = fork();", "forks"), ("::fork();", "forks"),
         ("daemon(0, 0);", "forks"), ("vfork ();", "forks")):
       self.assertFound(source_check, "server/service/a.cc", text, what)

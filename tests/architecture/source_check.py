@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that product code reaches the clock, the environment, the process
-table and the C library's mathematics only where docs/ARCHITECTURE.md says.
+table, the C library's mathematics and the walk of a folder only where
+docs/ARCHITECTURE.md says.
 
 Usage: source_check.py ROOT. Prints one line a violation and exits 1.
 """
@@ -42,6 +43,9 @@ RULES = [
          "client/report/line_chart.cc": "drawing",
          "client/report/op_colors.cc": "drawing",
      }),
+    # Its range-for throws on an error, whatever error_code it was made with.
+    ("walks a folder", r"directory_iterator\b",
+     {"common/file/folder.cc": "the one walk"}),
     # Children are spawned, and daemons are a service manager's: a fork copies
     # one thread of many, with the locks of all.
     ("forks", r"(?<![\w.>])(fork|vfork|daemon|clone)\s*\(", {}),

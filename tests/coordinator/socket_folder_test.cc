@@ -9,9 +9,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/failing_readdir.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
 
@@ -70,6 +73,21 @@ TEST_F(SocketFolderTest, WhatIsNoSocketStays) {
   RemoveSocketFolder(folder_);
   EXPECT_FALSE(fs::exists(folder_ / "coordinator.sock"));
   EXPECT_TRUE(fs::exists(folder_ / "a.txt"));
+}
+
+TEST_F(SocketFolderTest, OneThatCannotBeReadToItsEndLosesWhatWasRead) {
+  ASSERT_OK(MakeSocketFolder(folder_));
+  for (int i = 0; i < 8; ++i) BindSocket(folder_ / std::to_string(i));
+  {
+    const tests::fakes::FailingReaddir failing(6);
+    RemoveSocketFolder(folder_);
+  }
+  const int left = static_cast<int>(
+      std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  EXPECT_GE(left, 2);
+  EXPECT_LE(left, 4);
+  RemoveSocketFolder(folder_);
+  EXPECT_FALSE(fs::exists(folder_));
 }
 
 }  // namespace
