@@ -178,8 +178,9 @@ TEST_F(DatasetTest, TextLinesAreJoinedWithANewlineAfterEach) {
   dir_.Write("d/b.jsonl", "{\"labels\":1,\"text\":\"x\\n\"}\n");
   const std::string joined = "ab\n\ncaf\xc3\xa9 and more\nx\n\n";
   for (int64_t length = 1; length <= 20; ++length) {
-    ASSERT_OK_AND_ASSIGN(const auto dataset,
-                         Dataset::Open(Options(dir_.Path("d"), length)));
+    Dataset::Options options = Options(dir_.Path("d"), length);
+    options.format = Format::kJsonl;
+    ASSERT_OK_AND_ASSIGN(const auto dataset, Dataset::Open(options));
     EXPECT_EQ(ReadAll(*dataset, Part::kTraining),
               Windows(Bytes(joined), length));
     EXPECT_EQ(dataset->train_report().line_tokens, 0);
