@@ -32,7 +32,7 @@ class SetBackClock final : public common::time::Clock {
   }
 
  private:
-  const common::time::RealClock real_;
+  const common::time::RealClock real_{};
   mutable std::atomic<bool> looked_at_{false};
 };
 
