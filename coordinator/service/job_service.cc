@@ -140,10 +140,7 @@ class GrpcJobServer final : public JobServer,
       loop_.Post([job = *std::move(job), response, reactor, ticket](
                      dispatch::Core& core, const dispatch::Now& now,
                      dispatch::Actions& actions) {
-        absl::StatusOr<v1::Job> created = core.CreateJob(job, now, actions);
-        const absl::Status status = created.status();
-        if (status.ok()) *response = *std::move(created);
-        common::rpc::FinishReactor(*reactor, status);
+        FinishWith(*reactor, core.CreateJob(job, now, actions), *response);
       });
     });
     return reactor;

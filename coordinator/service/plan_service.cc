@@ -5,9 +5,7 @@
 
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/rpc/grpc_status.h"
 #include "common/sync/serial_queue.h"
 #include "coordinator/service/schedule_answers.h"
 #include "coordinator/service/unary.h"
@@ -46,10 +44,7 @@ class GrpcPlanServer final : public PlanServer,
     const auto ticket = AdmitCall(admissions_.calls, *reactor);
     if (!ticket.has_value()) return reactor;
     queue_.Post([request, response, compute, reactor, ticket = *ticket] {
-      absl::StatusOr<Response> result = compute(*request);
-      const absl::Status status = result.status();
-      if (status.ok()) *response = *std::move(result);
-      common::rpc::FinishReactor(*reactor, status);
+      FinishWith(*reactor, compute(*request), *response);
     });
     return reactor;
   }

@@ -27,6 +27,15 @@ inline std::optional<common::rpc::Admission::Ticket> AdmitCall(
   return std::nullopt;
 }
 
+// Finishes the RPC with `result`; a response that is OK goes to `response`.
+template <typename Response>
+void FinishWith(grpc::ServerUnaryReactor& reactor,
+                absl::StatusOr<Response> result, Response& response) {
+  const absl::Status status = result.status();  // Before its value is moved.
+  if (status.ok()) response = *std::move(result);
+  common::rpc::FinishReactor(reactor, status);
+}
+
 // Posts `call`, (core, now, actions) -> StatusOr<Response>, and finishes the
 // RPC with what it returns. The request must be captured by pointer: gRPC keeps
 // it until the RPC is finished.
@@ -41,10 +50,7 @@ grpc::ServerUnaryReactor* AnswerFromCore(grpc::CallbackServerContext* context,
   loop.Post([reactor, response, ticket = *ticket, call = std::move(call)](
                 dispatch::Core& core, const dispatch::Now& now,
                 dispatch::Actions& actions) {
-    absl::StatusOr<Response> result = call(core, now, actions);
-    const absl::Status status = result.status();
-    if (status.ok()) *response = *std::move(result);
-    common::rpc::FinishReactor(*reactor, status);
+    FinishWith<Response>(*reactor, call(core, now, actions), *response);
   });
   return reactor;
 }
