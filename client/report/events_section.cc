@@ -35,12 +35,11 @@ std::string Item(const JobEvent& event, bool first_cause) {
                                                                 : "info";
   std::string out = absl::StrFormat(
       "<li class=\"%s\"><time title=\"%s\">%s</time><div><b>%s</b>", style,
-      Escape(Truncated(event.time, kMostName)),
-      Escape(Truncated(ClockOf(event.time), kMostName)),
-      Escape(Truncated(event.kind, kMostName)));
+      EscapedName(event.time), EscapedName(ClockOf(event.time)),
+      EscapedName(event.kind));
   if (first_cause) absl::StrAppend(&out, " <em>first cause</em>");
   if (event.consequence) absl::StrAppend(&out, " <em>consequence</em>");
-  std::string where = Escape(Truncated(event.stage, kMostName));
+  std::string where = EscapedName(event.stage);
   if (event.step > 0) {
     absl::StrAppend(&where, where.empty() ? "" : ", ", "step ",
                     Count(event.step));

@@ -88,11 +88,9 @@ std::string Banner(const RunSummary& summary) {
   const bool failed = summary.state == "FAILED";
   std::string out = absl::StrFormat(
       "<div class=\"banner %s\"><strong>%s</strong>", failed ? "bad" : "plain",
-      Escape(Truncated(summary.reason.empty() ? summary.state : summary.reason,
-                       kMostName)));
+      EscapedName(summary.reason.empty() ? summary.state : summary.reason));
   if (!summary.cause_stage.empty()) {
-    absl::StrAppend(&out, " on ",
-                    Escape(Truncated(summary.cause_stage, kMostName)));
+    absl::StrAppend(&out, " on ", EscapedName(summary.cause_stage));
   }
   if (!summary.cause_message.empty()) {
     absl::StrAppend(
@@ -131,11 +129,11 @@ std::string HeaderSection(const RunFiles& files) {
       "<path class=\"b2\" d=\"M7 10h9v4H7z\"/><path class=\"b3\" "
       "d=\"M12 16h10v4H12z\"/></svg>Penstock <span>training "
       "report</span></div>\n";
-  absl::StrAppend(&out, "<h1>", Escape(Truncated(NameOf(files), kMostName)));
+  absl::StrAppend(&out, "<h1>", EscapedName(NameOf(files)));
   if (!summary.state.empty()) {
     absl::StrAppendFormat(&out, " <span class=\"pill %s\">%s</span>",
                           StateStyle(summary.state),
-                          Escape(Truncated(summary.state, kMostName)));
+                          EscapedName(summary.state));
   }
   absl::StrAppend(&out, "</h1>\n<p class=\"sub\">");
   std::string sub;
@@ -143,7 +141,7 @@ std::string HeaderSection(const RunFiles& files) {
     if (text.empty()) return;
     absl::StrAppend(&sub, sub.empty() ? "" : " · ", text);
   };
-  part(Escape(Truncated(summary.id, kMostName)));
+  part(EscapedName(summary.id));
   if (summary.steps.has_value()) {
     part(absl::StrCat(Count(*summary.steps), " steps"));
   } else if (!files.metrics.empty()) {

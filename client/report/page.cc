@@ -19,8 +19,8 @@ std::string Page(const RunFiles& files) {
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">"
       "\n<title>",
-      Escape(Truncated(name, kMostName)), " · Penstock</title>\n<style>",
-      StyleSheet(), "</style>\n</head>\n<body>\n<main>\n", HeaderSection(files),
+      EscapedName(name), " · Penstock</title>\n<style>", StyleSheet(),
+      "</style>\n</head>\n<body>\n<main>\n", HeaderSection(files),
       StepSection(files), CurvesSection(files), PredictionSection(files),
       StagesSection(files), EventsSection(files), FactsSection(files),
       "</main>\n</body>\n</html>\n");

@@ -38,7 +38,7 @@ std::string PredictionSection(const RunFiles& files) {
     Row("Bubble rate, formula", Percent(*pipeline.formula_bubble),
         Percent(*bubble.measured),
         BubbleDifference(*pipeline.formula_bubble, *bubble.measured),
-        absl::StrCat(Escape(Truncated(pipeline.formula, kMostName)),
+        absl::StrCat(EscapedName(pipeline.formula),
                      ", for stages of equal length"),
         rows);
   }

@@ -111,9 +111,9 @@ std::string PredictionCells(const Prediction& bytes) {
 
 std::string Row(const RankSummary& rank, const std::string& device,
                 double all_seconds) {
-  std::string where = Escape(Truncated(rank.name, kMostName));
+  std::string where = EscapedName(rank.name);
   if (!device.empty()) {
-    absl::StrAppend(&where, " · ", Escape(Truncated(device, kMostName)));
+    absl::StrAppend(&where, " · ", EscapedName(device));
   }
   std::string out = absl::StrFormat(
       "<tr><th>%d</th><td title=\"%s\">%s</td><td>%s</td>", rank.rank,

@@ -48,7 +48,7 @@ std::string Figures(const RunFiles& files, const StepMetrics* metrics) {
   }
   const PipelineSummary pipeline = files.pipeline();
   if (pipeline.formula_bubble.has_value()) {
-    out += Figure(Escape(Truncated(pipeline.formula, kMostName)),
+    out += Figure(EscapedName(pipeline.formula),
                   Percent(*pipeline.formula_bubble), "");
   }
   return out.empty()
@@ -80,9 +80,7 @@ std::string Shape(const PipelineSummary& pipeline, const StepMetrics* metrics) {
   std::vector<std::string> parts;
   if (!pipeline.schedule.empty()) {
     parts.push_back(absl::StrCat(
-        "<b>",
-        Escape(Truncated(absl::AsciiStrToUpper(pipeline.schedule), kMostName)),
-        "</b>"));
+        "<b>", EscapedName(absl::AsciiStrToUpper(pipeline.schedule)), "</b>"));
   }
   if (pipeline.ranks > 0) {
     parts.push_back(absl::StrCat("K = ", pipeline.ranks,

@@ -140,6 +140,10 @@ std::string Truncated(absl::string_view text, int characters) {
   return out;
 }
 
+std::string EscapedName(absl::string_view text) {
+  return Escape(Truncated(text, kMostName));
+}
+
 std::string MoreIn(absl::string_view file, size_t count) {
   if (count == 0) return "";
   return absl::StrFormat("<p class=\"note\">%s more in %s.</p>\n",

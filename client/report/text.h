@@ -28,6 +28,7 @@ std::string Truncated(absl::string_view text, int characters);  // "embeddi…"
 
 // Characters that are shown of a name, a place or a list of layers.
 inline constexpr int kMostName = 200;
+std::string EscapedName(absl::string_view text);  // Cut to so many, escaped.
 
 // A note in HTML, "12 more in events.jsonl."; empty for 0.
 std::string MoreIn(absl::string_view file, size_t count);
