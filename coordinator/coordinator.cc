@@ -43,7 +43,7 @@ constexpr absl::Duration kEmbeddedWaitingNotice = absl::Seconds(5);
 // cause_window (dispatch/options.h) to count.
 constexpr absl::Duration kProbe = absl::Milliseconds(150);
 
-// What ends jobs has three seconds for all (main.cc), and the server needs two
+// What ends jobs has three seconds for all (main.cc), and the server needs one
 // where a connection does not close.
 constexpr absl::Duration kEndJobsDeadline = absl::Milliseconds(700);
 constexpr absl::Duration kEndJobsLimit = absl::Milliseconds(900);

@@ -164,7 +164,8 @@ int main(int argc, char** argv) {
     penstock::common::sync::MutexLock lock(&ending.mutex);
     if (ending.ended) break;
   }
-  process::EndWithin(kStopLimit);
+  // After a signal the time runs already.
+  if (signals == 0) process::EndWithin(kStopLimit);
   daemon->reset();
   penstock::common::sync::MutexLock lock(&ending.mutex);
   if (!ending.end.status.ok()) {

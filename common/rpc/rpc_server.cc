@@ -22,7 +22,8 @@
 namespace penstock::common::rpc {
 namespace {
 
-constexpr absl::Duration kShutdownTimeout = absl::Seconds(2);
+// Daemons have three seconds for their whole end.
+constexpr absl::Duration kShutdownTimeout = absl::Seconds(1);
 // A Unix socket is for its owner and its group, whatever the umask says.
 constexpr mode_t kSocketMode = 0660;
 

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import time
 import unittest
 
 import penstock_case as pc
@@ -103,6 +104,23 @@ class StopTest(rc.RunningCase):
         self.assertGreaterEqual(len(metrics), 3)
         self.assertEqual(summary["steps"], len(metrics))
         json.loads((self.work / number.name / "trace.json").read_text())
+
+  def test_stage_that_hangs_ends_within_its_limit(self):
+    # Whatever holds it up: here a connection that does not close, then a disk.
+    child = self.start_writing("hung")
+    stage = self.pid_of("penstock-stage --name stage-1")
+    (path,) = self.runtime.glob("penstock-*/stage-1.sock")
+    with socket.socket(socket.AF_UNIX) as idle:
+      idle.connect(str(path))
+      os.kill(child.pid, signal.SIGSTOP)  # Or it would send a second signal.
+      since = self.kill(stage, signal.SIGTERM)
+      pc.wait_until(lambda: stage not in pc.processes_of(self.folder),
+                    "the stage has ended")
+      self.assertLess(time.monotonic() - since, 3.7)
+    os.kill(child.pid, signal.SIGCONT)
+    done = self.finish(child)
+    self.assertEqual(done.code, 1, done)
+    self.assertIn("stage-1 ended: exit code 70", done.stderr)
 
   def test_signal_before_the_first_step(self):
     self.write_job(rc.ENDLESS_JOB)
