@@ -21,7 +21,7 @@ class CoordinatorLink {
     std::function<void(absl::Status)> on_broken;
   };
 
-  // Closes the stream and waits for what is outstanding.
+  // Closes the stream, cancels registrations, and waits for both.
   virtual ~CoordinatorLink() = default;
 
   // One attempt; `done` is called once, on a thread of the link.

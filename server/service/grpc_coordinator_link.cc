@@ -4,8 +4,10 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/client_callback.h>
 
+#include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_replace.h"
 #include "common/log/log.h"
@@ -100,7 +102,7 @@ class SessionStream final
   bool answered_ = false;  // Handed on as incoming_ is.
 };
 
-// One registration attempt. Deletes itself in the callback.
+// One registration attempt.
 struct Registration {
   grpc::ClientContext context;
   v1::RegisterStageRequest request;
@@ -116,25 +118,30 @@ class GrpcCoordinatorLink final : public CoordinatorLink {
             address, common::rpc::ChannelUse::kSession))) {}
 
   ~GrpcCoordinatorLink() override {
+    // Of a coordinator that does not answer: their deadline is longer than the
+    // time that a daemon has to end.
+    for (const auto& call : Pending()) call->context.TryCancel();
     if (const auto stream = TakeStream()) End(*stream);
     MutexLock lock(&mutex_);
     const auto idle = [this] {
       mutex_.AssertHeld();
       return registrations_ == 0;
     };
-    mutex_.Await(absl::Condition(&idle));  // Each has a deadline of its own.
+    mutex_.Await(absl::Condition(&idle));  // Cancelled: it comes.
   }
 
   void Register(const v1::RegisterStageRequest& request, absl::Duration timeout,
                 Registered done) override {
-    {
-      MutexLock lock(&mutex_);
-      ++registrations_;
-    }
-    auto* call = new Registration;
+    const auto registration = std::make_shared<Registration>();
+    Registration* call = registration.get();
     call->request = request;
     call->done = std::move(done);
     call->context.set_deadline(common::rpc::DeadlineAfter(timeout));
+    {
+      MutexLock lock(&mutex_);
+      pending_[call] = registration;
+      ++registrations_;
+    }
     call->tag.Release();
     stub_->async()->RegisterStage(
         &call->context, &call->request, &call->response,
@@ -145,9 +152,7 @@ class GrpcCoordinatorLink final : public CoordinatorLink {
           } else {
             call->done(common::rpc::FromGrpcStatus(status));
           }
-          delete call;
-          MutexLock lock(&mutex_);
-          --registrations_;
+          Ended(call);
         });
   }
 
@@ -170,6 +175,26 @@ class GrpcCoordinatorLink final : public CoordinatorLink {
   }
 
  private:
+  std::vector<std::shared_ptr<Registration>> Pending() {
+    MutexLock lock(&mutex_);
+    std::vector<std::shared_ptr<Registration>> all;
+    for (const auto& [call, registration] : pending_) {
+      all.push_back(registration);
+    }
+    return all;
+  }
+  void Ended(Registration* call) {
+    std::shared_ptr<Registration> last;
+    {
+      MutexLock lock(&mutex_);
+      last = std::move(pending_[call]);
+      pending_.erase(call);
+    }
+    // Its context refers to the channel, which the link still has now.
+    last.reset();
+    MutexLock lock(&mutex_);
+    --registrations_;
+  }
   std::shared_ptr<SessionStream> Stream() {
     MutexLock lock(&mutex_);
     return stream_;
@@ -188,7 +213,9 @@ class GrpcCoordinatorLink final : public CoordinatorLink {
   const std::unique_ptr<v1::CoordinationService::Stub> stub_;
   Mutex mutex_;
   std::shared_ptr<SessionStream> stream_ ABSL_GUARDED_BY(mutex_);
-  int registrations_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<Registration*, std::shared_ptr<Registration>> pending_
+      ABSL_GUARDED_BY(mutex_);
+  int registrations_ ABSL_GUARDED_BY(mutex_) = 0;  // Whose memory there is.
 };
 
 }  // namespace
