@@ -36,8 +36,12 @@ class CoordinatorLink {
   // Queued and written in order; dropped when no stream is open.
   virtual void Send(v1::StageMessage message) = 0;
 
-  // Ends the stream once what was queued is written.
+  // Ends the stream once what was queued is written, and the coordinator has
+  // ended it too.
   virtual void CloseStream() = 0;
+  // Ends the stream now, whatever the coordinator does; what was queued is
+  // dropped.
+  virtual void CancelStream() = 0;
 };
 
 }  // namespace penstock::server::service

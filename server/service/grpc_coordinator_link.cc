@@ -174,6 +174,10 @@ class GrpcCoordinatorLink final : public CoordinatorLink {
     if (const auto stream = Stream()) stream->Close();
   }
 
+  void CancelStream() override {
+    if (const auto stream = Stream()) stream->Cancel();
+  }
+
  private:
   std::vector<std::shared_ptr<Registration>> Pending() {
     MutexLock lock(&mutex_);

@@ -58,7 +58,7 @@ std::vector<SessionAction> SessionCore::Handle(SessionEvent event, Time now) {
 }
 
 common::time::MonotonicTime SessionCore::next_tick() const {
-  return std::min(next_heartbeat_, retry_at_);
+  return std::min({next_heartbeat_, retry_at_, silent_at_});
 }
 
 void SessionCore::On(StartEvent, Time, Actions& actions) {
@@ -88,8 +88,7 @@ void SessionCore::On(RegisteredEvent event, Time now, Actions& actions) {
     lease_ = common::time::FromProto(event.response->lease());
     heartbeat_ = common::time::FromProto(event.response->heartbeat());
     name_taken_until_.reset();
-    state_ = SessionState::kOpening;
-    actions.push_back(OpenStreamAction{MakeHello()});
+    OpenStream(now, actions);
     return;
   }
   const absl::Status& status = event.response.status();
@@ -116,30 +115,47 @@ void SessionCore::On(StreamBrokenEvent event, Time now, Actions&) {
   if (state_ != SessionState::kOpening && state_ != SessionState::kConnected) {
     return;
   }
-  next_heartbeat_ = Time::Infinite();
+  Break(event.status, now);
+}
+
+void SessionCore::OpenStream(Time now, Actions& actions) {
+  state_ = SessionState::kOpening;
+  silent_at_ = now + lease_;
+  actions.push_back(OpenStreamAction{MakeHello()});
+}
+
+void SessionCore::Break(const absl::Status& status, Time now) {
+  next_heartbeat_ = silent_at_ = Time::Infinite();
   if (state_ == SessionState::kConnected && !reported_.empty()) {
     // Before Welcome it is the coordinator's admission that is exhausted.
-    const bool too_large = absl::IsResourceExhausted(event.status);
+    const bool too_large = absl::IsResourceExhausted(status);
     if (too_large || ++breaks_ >= options_.most_breaks) {
-      FailJob(Unspeakable(event.status, too_large ? 1 : breaks_));
+      FailJob(Unspeakable(status, too_large ? 1 : breaks_));
       breaks_ = 0;
     }
   }
   // Not known there (a restarted coordinator): register again.
-  state_ = event.status.code() == absl::StatusCode::kNotFound
+  state_ = status.code() == absl::StatusCode::kNotFound
                ? SessionState::kRegistering
                : SessionState::kBroken;
   Retry(now);
 }
 
 void SessionCore::On(TickEvent, Time now, Actions& actions) {
+  if (now >= silent_at_) {
+    const absl::Status silent = absl::DeadlineExceededError(
+        absl::StrCat("stage ", options_.stage_name,
+                     " has heard nothing from the coordinator for ",
+                     absl::FormatDuration(lease_), "; dialling again"));
+    actions.push_back(CancelStreamAction{silent});
+    Break(silent, now);
+  }
   if (now >= retry_at_) {
     retry_at_ = Time::Infinite();
     if (state_ == SessionState::kRegistering) {
       actions.push_back(RegisterAction{});
     } else if (state_ == SessionState::kBroken) {
-      state_ = SessionState::kOpening;
-      actions.push_back(OpenStreamAction{MakeHello()});
+      OpenStream(now, actions);
     }
   }
   if (now >= next_heartbeat_) {
@@ -164,7 +180,7 @@ void SessionCore::On(StopEvent, Time, Actions& actions) {
   actions.push_back(CloseStreamAction{absl::OkStatus()});
   actions.push_back(EndAction{.exit_code = 0, .status = absl::OkStatus()});
   state_ = SessionState::kEnded;
-  next_heartbeat_ = retry_at_ = Time::Infinite();
+  next_heartbeat_ = retry_at_ = silent_at_ = Time::Infinite();
 }
 
 void SessionCore::On(MessageEvent event, Time now, Actions& actions) {
@@ -172,6 +188,7 @@ void SessionCore::On(MessageEvent event, Time now, Actions& actions) {
     return;
   }
   v1::CoordinatorMessage& message = event.message;
+  silent_at_ = now + lease_;
   if (const absl::Status stale = CheckTerm(message.term()); !stale.ok()) {
     // In place of Welcome: nothing else will ever come on this session.
     if (state_ == SessionState::kOpening) {
@@ -220,6 +237,7 @@ void SessionCore::OnWelcome(const v1::CoordinatorMessage& message, Time now,
   heartbeat_ = common::time::FromProto(message.welcome().heartbeat());
   state_ = SessionState::kConnected;
   next_heartbeat_ = now + heartbeat_;
+  silent_at_ = now + lease_;
   // In the order in which a job makes them: assembly, steps, end.
   for (const Body kind :
        {Body::kInputsChecked, Body::kOutputProbed, Body::kReady,

@@ -15,6 +15,8 @@
 //
 // Ended by Stop (exit 0) or by a refusal that no retry can mend (exit 2).
 // A broken session fails nothing: the executor works on with what it holds.
+// One on which nothing was heard for a lease is as good as broken: gRPC's pings
+// show that the coordinator's process lives, not that it works.
 // After a break, Hello says how far this stage is, and everything it reported
 // in the epoch that the coordinator may have missed is said again; the
 // coordinator takes repetitions for what they are.
@@ -74,6 +76,10 @@ struct OpenStreamAction {
 struct CloseStreamAction {
   absl::Status status;
 };
+// Of a coordinator that would not end it too.
+struct CancelStreamAction {
+  absl::Status status;
+};
 struct SendAction {
   v1::StageMessage message;
 };
@@ -107,9 +113,9 @@ struct EndAction {
 };
 using SessionAction =
     std::variant<RegisterAction, OpenStreamAction, CloseStreamAction,
-                 SendAction, HeartbeatAction, CheckInputsAction,
-                 ProbeOutputAction, AssembleAction, RunAction, AbortAction,
-                 EndAction>;
+                 CancelStreamAction, SendAction, HeartbeatAction,
+                 CheckInputsAction, ProbeOutputAction, AssembleAction,
+                 RunAction, AbortAction, EndAction>;
 
 enum class SessionState {
   kIdle,
@@ -169,6 +175,9 @@ class SessionCore {
   absl::Status CheckTerm(int64_t term);
   void EnterEpoch(int64_t epoch);
   void Remember(const v1::StageMessage& message);
+  void OpenStream(Time now, Actions& actions);
+  // The session is over, and is dialled again.
+  void Break(const absl::Status& status, Time now);
   void Retry(Time now);
   // In place of all that was reported in this epoch.
   v1::StageMessage FailJob(const absl::Status& status);
@@ -190,6 +199,7 @@ class SessionCore {
   int breaks_ = 0;  // In a row, of sessions on which nothing was heard.
   Time next_heartbeat_ = Time::Infinite();
   Time retry_at_ = Time::Infinite();
+  Time silent_at_ = Time::Infinite();  // When nothing is heard until then.
   // A name that another incarnation holds is retried for one lease.
   std::optional<Time> name_taken_until_;
   std::optional<v1::ReleaseStep> release_;

@@ -154,6 +154,18 @@ void SessionLoop::Do(SessionAction action) {
       }
       loop.link_.CloseStream();
     }
+    void operator()(const CancelStreamAction& cancel) {
+      {
+        // What it still says, its end too, is that of an old stream.
+        common::sync::MutexLock lock(&loop.mutex_);
+        loop.open_stream_ = 0;
+      }
+      const auto line = loop.failures_.Next(
+          absl::StrCat("cancelled: ", cancel.status.raw_code()),
+          cancel.status.ToString(), loop.clock_.Monotonic());
+      if (line.has_value()) LOG(WARNING) << *line;
+      loop.link_.CancelStream();
+    }
     void operator()(SendAction& send) {
       loop.link_.Send(std::move(send.message));
     }

@@ -92,6 +92,7 @@ class CountingLink final : public CoordinatorLink {
     link_->Send(std::move(message));
   }
   void CloseStream() override { link_->CloseStream(); }
+  void CancelStream() override { link_->CancelStream(); }
 
   Counter sent, received;
 

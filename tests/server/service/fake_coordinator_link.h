@@ -28,11 +28,13 @@ class FakeCoordinatorLink final : public server::service::CoordinatorLink {
   }
   void Send(v1::StageMessage message) override { sent.Put(std::move(message)); }
   void CloseStream() override { closes.Put({}); }
+  void CancelStream() override { cancels.Put({}); }
 
   Recorded<Registered> registrations;
   Recorded<Stream> streams;
   Recorded<v1::StageMessage> sent;
   Recorded<Closed> closes;
+  Recorded<Closed> cancels;
 };
 
 }  // namespace penstock::testing

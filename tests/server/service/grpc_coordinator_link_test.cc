@@ -88,5 +88,17 @@ TEST_F(GrpcCoordinatorLinkTest, ARegistrationThatIsNotAnsweredEndsWithTheLink) {
   EXPECT_THAT(*answer, StatusIs(absl::StatusCode::kCancelled));
 }
 
+TEST_F(GrpcCoordinatorLinkTest, AStreamOnWhichNothingComesCanBeCancelled) {
+  Recorded<absl::Status> ends;
+  link_->OpenStream(v1::StageMessage(),
+                    {.on_message = [](const auto&) {},
+                     .on_broken = [&](auto status) { ends.Put(status); }});
+  ASSERT_TRUE(coordinator_.calls.Take().has_value());
+  link_->CancelStream();
+  const auto end = ends.Take();
+  ASSERT_TRUE(end.has_value());
+  EXPECT_THAT(*end, StatusIs(absl::StatusCode::kCancelled));
+}
+
 }  // namespace
 }  // namespace penstock::server::service

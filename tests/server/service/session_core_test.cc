@@ -227,6 +227,45 @@ TEST_F(SessionCoreTest, UnknownToTheCoordinatorRegistersAgain) {
   EXPECT_NE(Only<RegisterAction>(Advance(core_.next_tick() - now_)), nullptr);
 }
 
+TEST_F(SessionCoreTest, ASessionOnWhichNothingIsHeardForALeaseIsCancelled) {
+  Handle(StartEvent{});
+  Register();
+  // A coordinator that takes the stream and says no Welcome,
+  EXPECT_THAT(Advance(absl::Seconds(9.9)), SizeIs(0));
+  EXPECT_EQ(core_.next_tick() - now_, absl::Seconds(0.1));
+  auto actions = Advance(absl::Seconds(0.1));
+  const auto* cancel = Only<CancelStreamAction>(actions);
+  ASSERT_NE(cancel, nullptr);
+  EXPECT_THAT(cancel->status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       AllOf(HasSubstr("stage-0"), HasSubstr("10s"))));
+  EXPECT_EQ(core_.state(), SessionState::kBroken);
+  EXPECT_NE(Only<OpenStreamAction>(Advance(core_.next_tick() - now_)), nullptr);
+  Welcome(1);
+  ASSERT_EQ(core_.state(), SessionState::kConnected);
+  // and one that answers heartbeats no more.
+  const auto beats_until = [this](Time end) {
+    while (core_.next_tick() < end) {
+      ASSERT_NE(Only<HeartbeatAction>(Advance(core_.next_tick() - now_)),
+                nullptr);
+    }
+  };
+  beats_until(now_ + absl::Seconds(5));
+  v1::CoordinatorMessage ack;
+  ack.set_term(1);
+  ack.mutable_heartbeat_ack();
+  Handle(MessageEvent{ack});
+  const Time silent = now_ + absl::Seconds(10);
+  beats_until(silent);
+  actions = Advance(silent - now_);
+  ASSERT_NE(Only<CancelStreamAction>(actions), nullptr);
+  EXPECT_EQ(core_.state(), SessionState::kBroken);
+  // Its end says nothing new.
+  EXPECT_THAT(Handle(StreamBrokenEvent{absl::CancelledError("cancelled")}),
+              SizeIs(0));
+  EXPECT_NE(Only<OpenStreamAction>(Advance(core_.next_tick() - now_)), nullptr);
+}
+
 // What the core says once the session is open again.
 std::vector<SessionAction> SessionCoreTest::Again() {
   Advance(core_.next_tick() - now_);

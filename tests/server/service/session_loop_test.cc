@@ -197,6 +197,18 @@ TEST_F(SessionLoopTest, AnOldStreamsMessagesAndEndAreIgnored) {
   EXPECT_TRUE(runner_.calls.empty());
 }
 
+TEST_F(SessionLoopTest, ASilentCoordinatorsStreamIsCancelledAndDialledAgain) {
+  const auto old = Connect();
+  clock_.Advance(absl::Seconds(10));
+  ASSERT_TRUE(link_.cancels.Take().has_value());
+  AwaitConnected(false);
+  clock_.Advance(absl::Seconds(1));  // The back-off.
+  Welcomed();
+  old.listener.on_broken(absl::CancelledError("cancelled"));
+  AwaitConnected(true);
+  EXPECT_TRUE(link_.streams.empty());
+}
+
 TEST_F(SessionLoopTest, StopTellsEverybodyAndEndsOnce) {
   Connect();
   loop_->Stop();
