@@ -14,6 +14,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/rpc/unix_socket.h"
 
 namespace penstock::common::rpc {
 namespace {
@@ -26,10 +27,10 @@ absl::Status ListenError(const Address& address, int error) {
                              : absl::UnavailableError(message);
 }
 
-sockaddr_un UnixName(const Address& address) {
+sockaddr_un UnixName(const std::string& path) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
-  std::memcpy(name.sun_path, address.path.data(), address.path.size());
+  std::memcpy(name.sun_path, path.data(), path.size());
   return name;
 }
 
@@ -54,7 +55,7 @@ absl::Status CheckUnixSocketFree(const Address& address) {
     return absl::AlreadyExistsError(
         absl::StrCat(address.ToString(), ": the file exists and is no socket"));
   }
-  const sockaddr_un name = UnixName(address);
+  const sockaddr_un name = UnixName(address.path);
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return ListenError(address, errno);
   const absl::Cleanup closing = [fd] { close(fd); };
@@ -80,10 +81,11 @@ absl::Status CheckUnixSocketFree(const Address& address) {
 
 absl::Status TryListen(const Address& address) {
   if (address.kind == AddressKind::kUnix) {
-    const sockaddr_un name = UnixName(address);
+    const std::string path = UnpublishedPath(address.path);
+    const sockaddr_un name = UnixName(path);
     const int error = BindAndListen(
         AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
-    if (error == 0) unlink(address.path.c_str());
+    if (error == 0) unlink(path.c_str());
     return error == 0 ? absl::OkStatus() : ListenError(address, error);
   }
   const addrinfo hints{.ai_flags = AI_PASSIVE | AI_NUMERICSERV,

@@ -10,13 +10,13 @@ namespace penstock::common::rpc {
 
 // AlreadyExists where a living server answers on the Unix socket, or its path
 // is something else than a socket; Unavailable with the kernel's word where
-// neither can be told; OK where nobody does, and for TCP. gRPC unlinks the path
-// before it binds, also a living server's: ask first.
+// neither can be told; OK where nobody does, and for TCP.
 absl::Status CheckUnixSocketFree(const Address& address);
 
 // Binds and listens for a moment: AlreadyExists where the address is in use,
 // Unavailable with the kernel's or the resolver's word for any other cause.
-// Both name the address. A Unix socket's path must not exist.
+// Both name the address. Of a Unix socket another name in its folder is bound:
+// what is at its path stays.
 absl::Status TryListen(const Address& address);
 
 }  // namespace penstock::common::rpc

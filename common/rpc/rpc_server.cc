@@ -5,10 +5,10 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,17 +33,16 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const Address& address, const std::vector<grpc::Service*>& services,
     ReactorRegistry& reactors, const Keepalive& keepalive) {
   RETURN_IF_ERROR(CheckUnixSocketFree(address));
-  // gRPC only says that it failed, and logs why in a form of its own. A socket
-  // that nobody serves is in the way of this, not of gRPC.
-  if (address.kind == AddressKind::kTcp ||
-      access(address.path.c_str(), F_OK) != 0) {
-    RETURN_IF_ERROR(TryListen(address));
-  }
+  // gRPC only says that it failed, and logs why in a form of its own.
+  RETURN_IF_ERROR(TryListen(address));
+  const bool is_unix = address.kind == AddressKind::kUnix;
+  Address unpublished = address;
+  if (is_unix) unpublished.path = UnpublishedPath(address.path);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   ConfigureServer(builder, keepalive);
   int port = 0;
-  builder.AddListeningPort(GrpcTarget(address),
+  builder.AddListeningPort(GrpcTarget(unpublished),
                            grpc::InsecureServerCredentials(), &port);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
@@ -52,25 +51,36 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     return absl::UnavailableError(absl::StrCat(
         "cannot listen on ", address.ToString(), ": gRPC's log says why"));
   }
-  if (address.kind == AddressKind::kUnix &&
-      chmod(address.path.c_str(), kSocketMode) != 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot set the mode of ", address.path, ": ", std::strerror(errno)));
+  std::optional<PublishedSocket> socket;
+  if (is_unix) {
+    if (chmod(unpublished.path.c_str(), kSocketMode) != 0) {
+      return absl::UnavailableError(absl::StrCat(
+          "cannot set the mode of ", address.path, ": ", std::strerror(errno)));
+    }
+    ASSIGN_OR_RETURN(PublishedSocket published,
+                     PublishedSocket::Publish(unpublished.path, address));
+    socket.emplace(std::move(published));
   }
   Address bound = address;
-  if (bound.kind == AddressKind::kTcp) bound.port = port;
+  if (!is_unix) bound.port = port;
   auto result = std::unique_ptr<RpcServer>(
-      new RpcServer(bound, reactors, std::move(server)));
+      new RpcServer(bound, reactors, std::move(server), std::move(socket)));
   result->SetServing("readiness", false);
   result->SetServing("liveness", true);
   return result;
 }
 
 RpcServer::RpcServer(const Address& address, ReactorRegistry& reactors,
-                     std::unique_ptr<grpc::Server> server)
-    : address_(address), reactors_(reactors), server_(std::move(server)) {}
+                     std::unique_ptr<grpc::Server> server,
+                     std::optional<PublishedSocket> socket)
+    : address_(address),
+      reactors_(reactors),
+      server_(std::move(server)),
+      socket_(std::move(socket)) {}
 
 RpcServer::~RpcServer() {
+  // First: a successor can take the path while this one ends.
+  socket_.reset();
   reactors_.CloseAll(absl::UnavailableError(
       absl::StrCat(address_.ToString(), " is shutting down")));
   server_->Shutdown(DeadlineAfter(kShutdownTimeout));
@@ -78,7 +88,6 @@ RpcServer::~RpcServer() {
   server_.reset();
   CHECK_EQ(reactors_.size(), 0)
       << address_.ToString() << ": reactors outlive their server";
-  if (address_.kind == AddressKind::kUnix) unlink(address_.path.c_str());
 }
 
 void RpcServer::SetServing(const std::string& name, bool serving) {

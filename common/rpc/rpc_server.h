@@ -4,6 +4,7 @@
 #define PENSTOCK_COMMON_RPC_RPC_SERVER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/grpc_settings.h"
 #include "common/rpc/reactor_registry.h"
+#include "common/rpc/unix_socket.h"
 
 namespace grpc {
 class Server;
@@ -32,7 +34,8 @@ class RpcServer {
       const Address& address, const std::vector<grpc::Service*>& services,
       ReactorRegistry& reactors, const Keepalive& keepalive = {});
 
-  // Closes the reactors, then the server; removes the Unix socket.
+  // Removes the Unix socket, where it is still this server's; closes the
+  // reactors, then the server.
   ~RpcServer();
 
   // With the port that the kernel chose.
@@ -42,11 +45,13 @@ class RpcServer {
 
  private:
   RpcServer(const Address& address, ReactorRegistry& reactors,
-            std::unique_ptr<grpc::Server> server);
+            std::unique_ptr<grpc::Server> server,
+            std::optional<PublishedSocket> socket);
 
-  Address address_;
+  const Address address_;
   ReactorRegistry& reactors_;
   std::unique_ptr<grpc::Server> server_;
+  std::optional<PublishedSocket> socket_;  // Of an address that is one.
 };
 
 }  // namespace penstock::common::rpc

@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/bind_check.h"
@@ -104,6 +107,77 @@ TEST(ListeningTest, ASocketOfADeadServerIsReplaced) {
   ASSERT_EQ(bind(dead, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
   close(dead);
   EXPECT_OK(server.Listen(absl::StrCat("unix:", dir.Path("a.sock"))));
+}
+
+// A connection to the Unix socket; -1: nobody answers.
+int Connect(const std::string& path) {
+  sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+  std::strcpy(name.sun_path, path.c_str());
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0) {
+    return fd;
+  }
+  close(fd);
+  return -1;
+}
+
+TEST(ListeningTest, AServerThatEndsLeavesItsSuccessorsSocket) {
+  const tests::fakes::TempDir dir;
+  const std::string address = absl::StrCat("unix:", dir.Path("a.sock"));
+  Server first, second, third;
+  ASSERT_OK(first.Listen(address));
+  // Holds up its end, for as long as that has.
+  const int idle = Connect(dir.Path("a.sock"));
+  ASSERT_GE(idle, 0);
+  std::thread ending([&first] { first.server.reset(); });
+  for (int fd = 0; fd >= 0;) {
+    fd = Connect(dir.Path("a.sock"));
+    if (fd >= 0) close(fd);
+  }
+  EXPECT_OK(second.Listen(address));
+  ending.join();
+  close(idle);
+  EXPECT_THAT(third.Listen(address),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  second.server.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(ListeningTest, OfTwoThatStartAtOnceOnADeadSocketOneHasIt) {
+  const tests::fakes::TempDir dir;
+  const std::string path = dir.Path("a.sock");
+  for (int round = 0; round < 20; ++round) {
+    sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+    std::strcpy(name.sun_path, path.c_str());
+    const int dead = socket(AF_UNIX, SOCK_STREAM, 0);
+    ASSERT_EQ(bind(dead, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+    close(dead);
+    Server first, second;
+    absl::Status other;
+    std::thread rival(
+        [&] { other = second.Listen(absl::StrCat("unix:", path)); });
+    const absl::Status one = first.Listen(absl::StrCat("unix:", path));
+    rival.join();
+    ASSERT_NE(one.ok(), other.ok()) << one << "; " << other;
+    EXPECT_THAT(one.ok() ? other : one,
+                StatusIs(absl::StatusCode::kAlreadyExists));
+    const int fd = Connect(path);
+    ASSERT_GE(fd, 0);
+    close(fd);
+  }
+}
+
+TEST(ListeningTest, APathOfTheGreatestLengthIsListenedOn) {
+  const tests::fakes::TempDir dir;
+  const std::string folder = absl::StrCat(dir.path(), "/");
+  ASSERT_LT(folder.size(), kMaxUnixPathBytes);
+  const std::string path =
+      absl::StrCat(folder, std::string(kMaxUnixPathBytes - folder.size(), 'x'));
+  Server server;
+  EXPECT_OK(server.Listen(absl::StrCat("unix:", path)));
+  const int fd = Connect(path);
+  EXPECT_GE(fd, 0);
+  close(fd);
 }
 
 TEST(ListeningTest, ASocketThatCannotBeAskedIsKeptAndTheReasonSaid) {
