@@ -111,14 +111,11 @@ class CoordinatorProcess final : public Coordinator,
         jobs_(service::JobServer::Create(loop_, feed_, intake_, clock_,
                                          admissions_, reactors_)),
         stages_(service::StageServer::Create(loop_, admissions_)),
-        plans_(service::PlanServer::Create(admissions_)) {}
+        plans_(service::PlanServer::Create(admissions_, reactors_)) {}
 
   ~CoordinatorProcess() override {
-    server_.reset();  // Nothing calls in any more,
-    loop_.Stop();     // what was posted is done,
-    probes_.Drain();  // and nothing calls back.
-    planning_.Drain();
-    files_.Drain();
+    CoordinatorProcess::Stop();
+    planning_.Drain();  // Of jobs: nothing calls back.
   }
 
   absl::Status Listen(const common::rpc::Address& address) {
@@ -129,6 +126,7 @@ class CoordinatorProcess final : public Coordinator,
                          {sessions_->grpc_service(), jobs_->grpc_service(),
                           stages_->grpc_service(), plans_->grpc_service()},
                          reactors_));
+    address_ = server_->address();
     server_->SetServing("readiness", true);
     return absl::OkStatus();
   }
@@ -149,9 +147,14 @@ class CoordinatorProcess final : public Coordinator,
     }
   }
 
-  const common::rpc::Address& address() const override {
-    return server_->address();
+  void Stop() override {
+    server_.reset();  // Nothing calls in any more,
+    loop_.Stop();     // what was posted is done,
+    probes_.Drain();
+    files_.Drain();  // and written.
   }
+
+  const common::rpc::Address& address() const override { return address_; }
 
  private:
   void SendToStage(dispatch::SendToStage action) override {
@@ -249,6 +252,7 @@ class CoordinatorProcess final : public Coordinator,
   const std::unique_ptr<service::StageServer> stages_;
   const std::unique_ptr<service::PlanServer> plans_;
   std::unique_ptr<common::rpc::RpcServer> server_;
+  common::rpc::Address address_;  // Its own, that of Listen().
 };
 
 }  // namespace

@@ -37,12 +37,18 @@ class Coordinator {
   // InvalidArgument: dispatch/deadlines.h. AlreadyExists: the address is used.
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(
       const Options& options);
+  // As Stop(), and waits for every thread.
   virtual ~Coordinator() = default;
 
   // Takes no more jobs and cancels those that have not ended, because of `why`.
   // Returns when all have, with their results written, or within a second.
   // Call at most once, before the destructor.
   virtual void EndJobs(absl::string_view why) = 0;
+
+  // Serves no more: every call is answered, or ended, and what was decided is
+  // written. What still computes for callers who have gone, or reads files of
+  // theirs from a disk that hangs, goes on.
+  virtual void Stop() = 0;
 
   // With the port that the kernel chose.
   virtual const common::rpc::Address& address() const = 0;

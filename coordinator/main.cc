@@ -44,6 +44,8 @@ constexpr absl::Duration kStopLimit = absl::Seconds(3);
 // For stages whose `penstock run` has died, until they are killed.
 constexpr absl::Duration kOrphanLimit = absl::Seconds(3);
 constexpr absl::Duration kOrphanPoll = absl::Milliseconds(20);
+// For threads whose work nobody waits for, once everything else has ended.
+constexpr absl::Duration kAbandonLimit = absl::Milliseconds(200);
 
 struct Flags {
   penstock::common::rpc::ListenFlags listen{
@@ -125,21 +127,27 @@ int End(std::unique_ptr<Coordinator> coordinator, int told, const Flags& flags,
         const penstock::common::rpc::Address& address,
         const std::optional<fs::path>& socket_folder) {
   process::EndWithin(kStopLimit);
-  Notification stopped;
+  Notification stopped, gone;
   std::thread stopping([&] {
     coordinator->EndJobs(absl::StrCat("the coordinator was told to end by ",
                                       told == SIGINT ? "SIGINT" : "SIGTERM"));
-    coordinator.reset();
+    // Whatever may hang from here on.
+    if (socket_folder.has_value()) RemoveSocketFolder(*socket_folder);
+    coordinator->Stop();
     stopped.Notify();
     kill(getpid(), SIGCHLD);  // Wakes main.
+    coordinator.reset();
+    gone.Notify();
   });
   if (flags.daemon.die_with_parent != 0) {
     AwaitStopAndOrphans(stopped, flags, address);
   } else {
     AwaitStop(stopped, socket_folder);
   }
-  stopping.join();
   if (socket_folder.has_value()) RemoveSocketFolder(*socket_folder);
+  // A schedule that is being simulated, or a disk that hangs, is left alone.
+  if (!gone.WaitForNotificationWithTimeout(kAbandonLimit)) _exit(0);
+  stopping.join();
   return 0;
 }
 

@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/refused_stream.h"
 #include "common/rpc/stream_writer.h"
 #include "common/status/status_macros.h"
@@ -20,6 +19,7 @@
 #include "coordinator/dispatch/job_plan.h"
 #include "coordinator/jobs/job_state.h"
 #include "coordinator/service/pages.h"
+#include "coordinator/service/queued_call.h"
 #include "coordinator/service/unary.h"
 #include "penstock/v1/job_service.grpc.pb.h"
 
@@ -123,27 +123,28 @@ class GrpcJobServer final : public JobServer,
 
   grpc::Service* grpc_service() override { return this; }
 
-  grpc::ServerUnaryReactor* CreateJob(grpc::CallbackServerContext* context,
+  grpc::ServerUnaryReactor* CreateJob(grpc::CallbackServerContext*,
                                       const v1::CreateJobRequest* request,
                                       v1::Job* response) override {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto ticket = AdmitCall(admissions_.calls, *reactor);
-    if (!ticket.has_value()) return reactor;
+    using Call = QueuedCall<v1::CreateJobRequest, v1::Job>;
     // Parsing opens files, and planning computes: not on gRPC's threads, nor on
     // the core's.
-    intake_queue_.Post([this, request, response, reactor, ticket = *ticket] {
-      absl::StatusOr<dispatch::PlannedJob> job = ReadAndPlan(*request);
-      if (!job.ok()) {
-        common::rpc::FinishReactor(*reactor, job.status());
-        return;
-      }
-      loop_.Post([job = *std::move(job), response, reactor, ticket](
-                     dispatch::Core& core, const dispatch::Now& now,
-                     dispatch::Actions& actions) {
-        FinishWith(*reactor, core.CreateJob(job, now, actions), *response);
-      });
-    });
-    return reactor;
+    return Call::Begin(
+        request, response, admissions_.calls, reactors_, intake_queue_,
+        [this](const std::shared_ptr<Call>& call) {
+          absl::StatusOr<dispatch::PlannedJob> job =
+              ReadAndPlan(call->request());
+          if (!job.ok()) {
+            call->Answer(job.status());
+            return;
+          }
+          loop_.Post([call, job = *std::move(job)](dispatch::Core& core,
+                                                   const dispatch::Now& now,
+                                                   dispatch::Actions& actions) {
+            // Who has gone gets no job that nobody would know of.
+            if (!call->over()) call->Answer(core.CreateJob(job, now, actions));
+          });
+        });
   }
 
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,

@@ -9,7 +9,8 @@ namespace penstock::coordinator::service {
 struct Limits {
   int sessions = 1024;  // Stages.
   int watches = 1024;   // WatchJob streams.
-  int calls = 1024;     // Unary, together.
+  int calls = 1024;     // Unary, together, beside those that compute.
+  int plans = 16;       // SimulateSchedule and VerifySchedule: seconds each.
 };
 
 // Thread-safe.
@@ -19,11 +20,14 @@ struct Admissions {
                  "stop stages that no job needs, or use a second cluster"),
         watches("WatchJob streams", limits.watches,
                 "end one of them, or ask with GetJob"),
-        calls("calls under way", limits.calls, "try again in a moment") {}
+        calls("calls under way", limits.calls, "try again in a moment"),
+        plans("schedules to simulate or verify", limits.plans,
+              "try again in a moment") {}
 
   common::rpc::Admission sessions;
   common::rpc::Admission watches;
   common::rpc::Admission calls;
+  common::rpc::Admission plans;
 };
 
 }  // namespace penstock::coordinator::service

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "common/rpc/reactor_registry.h"
+
 namespace grpc {
 class Service;
 }
@@ -12,10 +14,11 @@ namespace penstock::coordinator::service {
 
 struct Admissions;
 
-// Computes on a thread of its own. Thread-safe.
+// Borrows both. Computes on a thread of its own. Thread-safe.
 class PlanServer {
  public:
-  static std::unique_ptr<PlanServer> Create(Admissions& admissions);
+  static std::unique_ptr<PlanServer> Create(
+      Admissions& admissions, common::rpc::ReactorRegistry& reactors);
   virtual ~PlanServer() = default;
   virtual grpc::Service* grpc_service() = 0;
 };

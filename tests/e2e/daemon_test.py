@@ -3,6 +3,7 @@ ask them: addresses, flags, signals, exit codes, output formats."""
 
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -279,6 +280,25 @@ class DaemonTest(dc.DaemonCase):
     coordinator.send_signal(signal.SIGTERM)
     self.assertEqual(coordinator.wait(pc.LONG), 143)
     self.assertLess(time.monotonic() - since, 1)
+
+  def test_stop_waits_for_no_schedule_that_is_simulated(self):
+    coordinator, address = self.start_coordinator()
+    # Each some seconds of a core, one after the other.
+    asks = [self.start("penstock", "simulate", "--address", address,
+                       "--schedule", "1f1b", "--stages", "512",
+                       "--micro-batches", "2048", "-o", "csv")
+            for _ in range(5)]
+    cpu_time = pathlib.Path(f"/proc/{coordinator.pid}/stat")
+    pc.wait_until(lambda: int(cpu_time.read_text().split()[13]) >
+                  os.sysconf("SC_CLK_TCK") // 2, "it computes")
+    since = time.monotonic()
+    self.terminate(coordinator)
+    self.assertLess(time.monotonic() - since, 2.5)
+    done = [self.finish(ask) for ask in asks]
+    refused = [each for each in done if each.code == 4]
+    self.assertGreaterEqual(len(refused), 2, done)
+    for each in refused:
+      self.assertIn("shutting down", each.stderr)
 
   def test_socket_in_use(self):
     coordinator, address = self.start_coordinator()
