@@ -106,6 +106,14 @@ class StreamWriter {
     EndNow(status);
   }
 
+  // Runs `start`, which starts another operation of the stream, and returns at
+  // once; not when the stream has ended, whose reactor may be gone in a moment.
+  template <typename Start>
+  void UnlessEnded(Start start) {
+    sync::MutexLock lock(&mutex_);
+    if (!ended_) start();
+  }
+
   void OnWriteDone(bool ok) {
     tag_.Acquire();
     sync::MutexLock lock(&mutex_);

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/log/log.h"
 #include "common/rpc/refused_stream.h"
 #include "common/rpc/stream_writer.h"
@@ -26,9 +28,15 @@ class GrpcSessions;
 using Stream =
     grpc::ServerBidiReactor<v1::StageMessage, v1::CoordinatorMessage>;
 
-// One stage's stream: reads go to the core one at a time, writes are queued
-// without a limit of their own: a stage that takes nothing loses its lease, and
-// no step is sent beyond the window. Deletes itself in OnDone.
+// For a stream to say Hello, once it is in the way of another.
+constexpr absl::Duration kHelloLimit = absl::Seconds(5);
+// What may wait to be written, many times what a step and a lease bring: who
+// has more takes nothing. Not ResourceExhausted: on that a stage gives up what
+// it says.
+constexpr size_t kLargestBacklog = 1024;
+
+// One stage's stream. Reads go to the core one at a time: the next begins when
+// the core has dealt with the last. Deletes itself in OnDone.
 class SessionReactor final : public Stream,
                              public common::rpc::ClosableReactor {
  public:
@@ -38,10 +46,13 @@ class SessionReactor final : public Stream,
     reads_.Release();
   }
 
-  // Once the session is in the table of sessions.
-  void Begin() {
-    reads_.Release();
-    StartRead(&incoming_);
+  // The first time once the session is in the table of sessions, then when what
+  // was read is dealt with.
+  void Read() {
+    writer_.UnlessEnded([this] {
+      reads_.Release();
+      StartRead(&incoming_);
+    });
   }
 
   SessionId id() const { return id_; }
@@ -64,7 +75,11 @@ class SessionReactor final : public Stream,
   // Own synchronisation.
   common::sync::HappensBefore reads_;
   common::rpc::StreamWriter<v1::CoordinatorMessage> writer_{
-      common::rpc::ServerWrites<v1::CoordinatorMessage>(*this)};
+      common::rpc::ServerWrites<v1::CoordinatorMessage>(*this),
+      {.messages = kLargestBacklog,
+       .when_full = absl::UnavailableError(
+           absl::StrCat("the stage reads nothing: more than ", kLargestBacklog,
+                        " messages to it are waiting"))}};
   // gRPC's while a read is under way; the read chain's.
   v1::StageMessage incoming_;
   bool said_hello_ = false;
@@ -73,9 +88,12 @@ class SessionReactor final : public Stream,
 class GrpcSessions final : public Sessions,
                            public v1::CoordinationService::CallbackService {
  public:
-  GrpcSessions(CoreLoop& loop, Admissions& admissions,
-               common::rpc::ReactorRegistry& reactors)
-      : loop_(loop), admissions_(admissions), reactors_(reactors) {}
+  GrpcSessions(CoreLoop& loop, const common::time::Clock& clock,
+               Admissions& admissions, common::rpc::ReactorRegistry& reactors)
+      : loop_(loop),
+        clock_(clock),
+        admissions_(admissions),
+        reactors_(reactors) {}
 
   grpc::Service* grpc_service() override { return this; }
 
@@ -126,6 +144,7 @@ class GrpcSessions final : public Sessions,
     absl::StatusOr<common::rpc::Admission::Ticket> ticket =
         admissions_.sessions.Enter();
     if (!ticket.ok()) {
+      CloseSpeechless();
       return new common::rpc::RefusedStream<Stream>(ticket.status());
     }
     SessionReactor* reactor = nullptr;
@@ -133,9 +152,10 @@ class GrpcSessions final : public Sessions,
       MutexLock lock(&mutex_);
       reactor = new SessionReactor(*this, next_id_++, *std::move(ticket));
       open_[reactor->id()] = reactor;
+      speechless_[reactor->id()] = clock_.Monotonic();
     }
     if (reactors_.Add(reactor)) {
-      reactor->Begin();
+      reactor->Read();
     } else {
       reactor->Close(
           absl::UnavailableError("the coordinator is shutting down"));
@@ -143,9 +163,14 @@ class GrpcSessions final : public Sessions,
     return reactor;
   }
 
-  // A message of session `id`; `hello` for the first.
+  // A message of session `id`; Hello for the first. Reads the next when it is
+  // dealt with.
   void Deliver(SessionId id, v1::StageMessage message, bool first) {
-    loop_.Post([id, first, message = std::move(message)](
+    if (first) {
+      MutexLock lock(&mutex_);
+      speechless_.erase(id);
+    }
+    loop_.Post([this, id, first, message = std::move(message)](
                    dispatch::Core& core, const dispatch::Now& now,
                    dispatch::Actions& actions) {
       absl::Status status;
@@ -161,6 +186,10 @@ class GrpcSessions final : public Sessions,
         actions.push_back(
             dispatch::CloseSession{.session = id, .status = status});
       }
+      MutexLock lock(&mutex_);
+      if (const auto it = open_.find(id); it != open_.end()) {
+        it->second->Read();
+      }
     });
   }
 
@@ -169,6 +198,7 @@ class GrpcSessions final : public Sessions,
     {
       MutexLock lock(&mutex_);
       open_.erase(id);
+      speechless_.erase(id);
     }
     loop_.Post([id](dispatch::Core& core, const dispatch::Now& now,
                     dispatch::Actions& actions) {
@@ -178,13 +208,30 @@ class GrpcSessions final : public Sessions,
   }
 
  private:
+  // Of those that have said nothing for too long: the next that comes finds
+  // their place.
+  void CloseSpeechless() {
+    MutexLock lock(&mutex_);
+    const common::time::MonotonicTime now = clock_.Monotonic();
+    for (const auto& [id, since] : speechless_) {
+      if (now - since < kHelloLimit) continue;
+      open_[id]->Close(absl::DeadlineExceededError(
+          absl::StrCat("no Hello within ", absl::FormatDuration(kHelloLimit),
+                       ", and others wait for a session")));
+    }
+  }
+
   CoreLoop& loop_;
+  const common::time::Clock& clock_;
   Admissions& admissions_;
   common::rpc::ReactorRegistry& reactors_;
 
   common::sync::Mutex mutex_;
   SessionId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<SessionId, SessionReactor*> open_ ABSL_GUARDED_BY(mutex_);
+  // Those of them that have not said Hello, since when.
+  std::map<SessionId, common::time::MonotonicTime> speechless_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 void SessionReactor::OnReadDone(bool ok) {
@@ -199,11 +246,12 @@ void SessionReactor::OnReadDone(bool ok) {
                           "what came first is no message"));
     return;
   }
-  sessions_.Deliver(id_, std::move(incoming_), !said_hello_);
+  const bool first = !said_hello_;
   said_hello_ = true;
+  // By value: the next read can begin before Deliver() returns.
+  v1::StageMessage message = std::move(incoming_);
   incoming_.Clear();
-  reads_.Release();
-  StartRead(&incoming_);
+  sessions_.Deliver(id_, std::move(message), first);
 }
 
 void SessionReactor::OnDone() {
@@ -216,9 +264,9 @@ void SessionReactor::OnDone() {
 }  // namespace
 
 std::unique_ptr<Sessions> Sessions::Create(
-    CoreLoop& loop, Admissions& admissions,
+    CoreLoop& loop, const common::time::Clock& clock, Admissions& admissions,
     common::rpc::ReactorRegistry& reactors) {
-  return std::make_unique<GrpcSessions>(loop, admissions, reactors);
+  return std::make_unique<GrpcSessions>(loop, clock, admissions, reactors);
 }
 
 }  // namespace penstock::coordinator::service

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/rpc/reactor_registry.h"
+#include "common/time/clock.h"
 #include "coordinator/dispatch/actions.h"
 #include "coordinator/service/core_loop.h"
 
@@ -19,15 +20,17 @@ struct Admissions;
 // Thread-safe.
 class Sessions {
  public:
-  // Borrows both. Sessions that end are reported to the core on `loop`.
+  // Borrows all. Sessions that end are reported to the core on `loop`, which is
+  // stopped before this is destroyed.
   static std::unique_ptr<Sessions> Create(
-      CoreLoop& loop, Admissions& admissions,
+      CoreLoop& loop, const common::time::Clock& clock, Admissions& admissions,
       common::rpc::ReactorRegistry& reactors);
   virtual ~Sessions() = default;
 
   virtual grpc::Service* grpc_service() = 0;
 
-  // Queues a message, written in order; dropped when the session is gone.
+  // Queues a message, written in order; dropped when the session is gone. One
+  // too many ends the session.
   virtual void Send(dispatch::SendToStage action) = 0;
   // Ends a session, dropping what is queued.
   virtual void Close(const dispatch::CloseSession& action) = 0;
