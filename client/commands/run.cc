@@ -25,6 +25,7 @@
 #include "client/json_output.h"
 #include "client/local_cluster.h"
 #include "client/occurrence_lines.h"
+#include "client/patient_output.h"
 #include "client/pending_call.h"
 #include "client/progress.h"
 #include "client/run_directory.h"
@@ -55,10 +56,6 @@ Progress::Style StyleOf(const RunFlags& flags, const Environment& environment) {
                                         : Progress::Style::kPlain;
 }
 
-void WriteStderr(absl::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
-
 // SIGCHLD wakes main: it is what main waits for anyway.
 void WakeMain() { kill(getpid(), SIGCHLD); }
 
@@ -69,13 +66,16 @@ class Run {
       : flags_(flags),
         environment_(environment),
         clock_(environment.clock),
-        progress_(StyleOf(flags, environment), clock_, WriteStderr,
-                  environment.stderr_columns),
+        progress_(
+            StyleOf(flags, environment), clock_,
+            [this](absl::string_view text) { output_->Write(text); },
+            environment.stderr_columns),
         occurrences_(progress_) {}
 
   int Main() {
     // From here on what was started is ended in order. No thread is there yet.
     common::process::BlockSignals();
+    output_.emplace(STDERR_FILENO);
     absl::Status started = Prepare();
     if (started.ok()) started = StartJob();
     if (!started.ok()) return NotStarted(started);
@@ -126,9 +126,7 @@ class Run {
   // Nothing stays. Returns the exit code.
   int NotStarted(const absl::Status& why) {
     // The processes before the folder: they write there.
-    if (cluster_ != nullptr) {
-      cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
-    }
+    StopCluster();
     if (directory_.has_value()) directory_->Remove();
     if (stop_signal_ != 0) {
       std::fprintf(stderr, "penstock: %s\n",
@@ -292,11 +290,21 @@ class Run {
     }
   }
 
+  // What is left to do may hang, at a disk or because nobody takes what is
+  // shown, and hears no signal then: there is nothing left to be ended by us.
+  void StopCluster() {
+    if (cluster_ != nullptr) {
+      cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
+    }
+    common::process::LetStopSignalsEnd();
+    output_.reset();
+  }
+
   int Finish() {
     occurrences_.End(job_);
     progress_.Finish();
     watch_.reset();
-    cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
+    StopCluster();
     // A coordinator that saw the job's end has done so, or left what is whole.
     if (!IsOver(job_)) directory_->RemoveUnfinished();
     const RunEnd end{
@@ -319,6 +327,8 @@ class Run {
   const RunFlags& flags_;
   const Environment& environment_;
   const common::time::Clock& clock_;
+  // For main's words while it has to hear signals.
+  std::optional<PatientOutput> output_;
   Progress progress_;
   OccurrenceLines occurrences_;
   v1::CreateJobRequest request_;

@@ -34,6 +34,9 @@ void EndNow(int) {
   _exit(kWatchdogExit);
 }
 
+// As a shell says it of SIGINT and SIGTERM; a hangup counts as the latter.
+void ExitNow(int number) { _exit(128 + (number == SIGINT ? SIGINT : SIGTERM)); }
+
 }  // namespace
 
 void BlockSignals() {
@@ -75,6 +78,20 @@ bool StopIsPending() {
     if (sigismember(&pending, signal) == 1 && TellsToStop(signal)) return true;
   }
   return false;
+}
+
+void LetStopSignalsEnd() {
+  const sigset_t stops = SetOf({SIGINT, SIGTERM, SIGHUP});
+  const timespec now{};
+  while (sigtimedwait(&stops, nullptr, &now) > 0 || errno == EINTR) {
+  }
+  // The default action also ends what waits for a disk (for one of the network
+  // only that does), but is not taken for PID 1.
+  const auto action = getpid() == 1 ? ExitNow : SIG_DFL;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (TellsToStop(number)) signal(number, action);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
 }
 
 absl::Status DieWithParent(pid_t parent) {

@@ -33,6 +33,12 @@ bool TellsToStop(int signal);
 // Whether such a signal was blocked and waits for WaitForSignal(). It stays.
 bool StopIsPending();
 
+// After BlockSignals(), when nothing is left to be ended in order: from now on
+// SIGINT, SIGTERM and SIGHUP, unless that is ignored, end the process at once,
+// whatever it waits for. Those that came before have been obeyed, and are
+// dropped.
+void LetStopSignalsEnd();
+
 // From now on this process gets SIGTERM when `parent` ends.
 // FailedPrecondition when it has ended already (our parent is another).
 // The kernel follows the *thread* that spawned us: the parent must spawn from

@@ -126,10 +126,11 @@ class PenstockCase(unittest.TestCase):
 
   def start_command(self, command, **options):
     """As start(), for a command that is none of ours."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+               "stderr": subprocess.PIPE}
     child = subprocess.Popen(
         [a if isinstance(a, bytes) else str(a) for a in command], cwd=self.work,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, env=self.environment(), **options)
+        text=True, env=self.environment(), **{**streams, **options})
     self.addCleanup(self._close, child)
     return child
 
@@ -138,8 +139,9 @@ class PenstockCase(unittest.TestCase):
     if child.poll() is None:
       child.kill()
       child.wait()
-    child.stdout.close()
-    child.stderr.close()
+    for stream in (child.stdout, child.stderr):
+      if stream is not None:
+        stream.close()
 
   def finish(self, child, limit=LONG):
     stdout, stderr = child.communicate(timeout=limit)

@@ -163,6 +163,52 @@ class StopTest(rc.RunningCase):
     self.assertEqual(done.stdout, "")
     self.assertNoHalfModel("run")
 
+  def full_pipe(self):
+    """A pipe whose reader is paused: (its end, the writer's)."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+      while True:
+        os.write(writer, b" " * 4096)
+    except BlockingIOError:
+      os.set_blocking(writer, True)
+    taken = os.fdopen(reader, "rb")
+    self.addCleanup(taken.close)
+    return taken, writer
+
+  def await_end_of_children(self, child, since):
+    pc.wait_until(lambda: set(pc.processes_of(self.folder)) <= {child.pid},
+                  "its processes have ended",
+                  rc.LIMIT - (time.monotonic() - since))
+
+  def test_output_that_nobody_takes_does_not_hold_up_a_stop(self):
+    shown, writer = self.full_pipe()
+    self.write_job(rc.ENDLESS_JOB)
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run",
+                       stdout=writer, stderr=writer)
+    os.close(writer)
+    metrics = self.work / "run/metrics.jsonl"
+    pc.wait_until(lambda: metrics.exists() and metrics.stat().st_size > 2000,
+                  "the job goes on though its first step cannot be shown")
+    since = self.kill(child.pid, signal.SIGTERM)
+    self.await_end_of_children(child, since)
+    # Once it is taken, all is there and in order.
+    text = shown.read().decode().lstrip(" ")
+    self.assertEqual(self.finish(child).code, 143)
+    self.assertRegex(text, r"(?s)^step 1/.*\nstopping .*\n"
+                     r"penstock: stopped by SIGTERM.*\nreport: ")
+
+  def test_run_that_has_ended_its_processes_is_ended_by_a_signal(self):
+    _, writer = self.full_pipe()
+    self.write_job()
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run",
+                       stdout=writer)
+    os.close(writer)
+    pc.wait_until((self.work / "run/report.html").exists, "the report")
+    self.await_end_of_children(child, time.monotonic())
+    since = self.kill(child.pid, signal.SIGTERM)
+    self.assertEqual(self.end_within_limit(child, since).code, -signal.SIGTERM)
+
   def test_stopped_stage_does_not_hold_up_the_end(self):
     child = self.start_running()
     os.kill(self.pid_of("penstock-stage --name stage-1"), signal.SIGSTOP)

@@ -81,6 +81,53 @@ TEST(BlockSignalsTest, AHangupThatIsIgnoredTellsNobodyToStop) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST(LetStopSignalsEndTest, WhatCameBeforeIsDroppedAndTheNextOneEnds) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const int status = StatusOf([number] {
+      signal(number, number == SIGHUP ? SIG_DFL : SIG_IGN);
+      BlockSignals();
+      raise(number);
+      LetStopSignalsEnd();
+      raise(SIGCHLD);  // Still blocked, as the others.
+      raise(SIGUSR1);
+      if (StopIsPending()) _exit(1);
+      raise(number);
+    });
+    EXPECT_TRUE(WIFSIGNALED(status)) << status;
+    EXPECT_EQ(WTERMSIG(status), number);
+  }
+}
+
+TEST(LetStopSignalsEndTest, AHangupThatIsIgnoredStaysIgnored) {
+  const int status = StatusOf([] {
+    signal(SIGHUP, SIG_IGN);
+    BlockSignals();
+    LetStopSignalsEnd();
+    raise(SIGHUP);
+    _exit(7);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(LetStopSignalsEndTest, EndsPidOneOfAContainerToo) {
+  const int status = StatusOf([] {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(kNotPermitted);
+    const int first = StatusOf([] {
+      if (getpid() != 1) _exit(1);
+      BlockSignals();
+      LetStopSignalsEnd();
+      raise(SIGTERM);
+    });
+    _exit(WIFEXITED(first) ? WEXITSTATUS(first) : 1);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  if (WEXITSTATUS(status) == kNotPermitted) {
+    GTEST_SKIP() << "no new PID namespace is permitted here";
+  }
+  EXPECT_EQ(WEXITSTATUS(status), 143);
+}
+
 TEST(BlockChildSignalTest, LeavesSignalsToStopTheirDefaultAction) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const int status = StatusOf([number] {
