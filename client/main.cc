@@ -78,6 +78,10 @@ std::vector<std::string> Verbs(const CLI::App& app) {
 int Main(int argc, char** argv) {
   namespace commands = penstock::client::commands;
   namespace process = penstock::common::process;
+  if (const absl::Status open = process::OpenStandardDescriptors();
+      !open.ok()) {
+    return commands::Fail(open);
+  }
   // A verb that has more to end than itself blocks the others: `run`.
   process::BlockChildSignal();
   if (const absl::Status enough = process::RaiseDescriptorLimit();

@@ -18,6 +18,7 @@
 #include "common/log/log.h"
 #include "common/process/build_info.h"
 #include "common/process/daemon.h"
+#include "common/process/descriptors.h"
 #include "common/process/host_name.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
@@ -181,6 +182,10 @@ int Fail(const absl::Status& status) {
 
 int main(int argc, char** argv) {
   namespace rpc = penstock::common::rpc;
+  if (const absl::Status open = process::OpenStandardDescriptors();
+      !open.ok()) {
+    return Fail(open);
+  }
   Flags flags;
   CLI::App app("Plans training jobs and drives stage daemons over gRPC.",
                "penstock-coordinator");

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "common/process/build_info.h"
 #include "common/process/daemon.h"
+#include "common/process/descriptors.h"
 #include "common/process/host_name.h"
 #include "common/process/signals.h"
 #include "common/rpc/address.h"
@@ -70,6 +71,10 @@ struct Ending {
 int main(int argc, char** argv) {
   namespace process = penstock::common::process;
   namespace rpc = penstock::common::rpc;
+  if (const absl::Status open = process::OpenStandardDescriptors();
+      !open.ok()) {
+    return Fail(open);
+  }
   Flags flags;
   CLI::App app(
       "Holds one rank's share of a model's layers and executes the "

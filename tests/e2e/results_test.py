@@ -2,6 +2,7 @@
 and what is left."""
 
 import json
+import os
 import time
 import unittest
 
@@ -98,6 +99,20 @@ class ResultsTest(rc.RunningCase):
       # Not finite: null, and its name.
       self.assertIsNone(line["grad_norm"], line)
       self.assertIn("grad_norm", line["nonfinite"])
+
+  def test_closed_standard_streams_are_no_others(self):
+    self.write_job()
+    for closed in ((0,), (0, 1), (0, 1, 2)):
+      with self.subTest(closed=closed):
+        run = self.work / f"closed-{len(closed)}"
+        done = self.finish(self.start(
+            "penstock", "run", "job.yaml", "--run-dir", run,
+            preexec_fn=lambda: [os.close(fd) for fd in closed]))
+        # Output that was wanted and could not be written is 1, as ever.
+        self.assertEqual(done.code, 1 if 1 in closed else 0, done)
+        self.assertEqual(self.summary(run)["state"], "SUCCEEDED")
+        log = (run / "logs/coordinator.log").read_text()
+        self.assertIn("serving on unix:", log)
 
   def test_run_ends_soon_after_its_job(self):
     self.write_job()

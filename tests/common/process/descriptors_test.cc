@@ -1,8 +1,11 @@
 #include "common/process/descriptors.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -31,6 +34,37 @@ rlimit Limit() {
   rlimit limit{};
   EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   return limit;
+}
+
+TEST(DescriptorsTest, ClosedStandardOnesAreTakenAndStillFail) {
+  for (const int closed : {0, 1, 2}) {
+    InChild([closed] {
+      close(closed);
+      EXPECT_OK(OpenStandardDescriptors());
+      EXPECT_GE(fcntl(closed, F_GETFD), 0);
+      char byte = 0;
+      EXPECT_EQ(closed == 0 ? read(0, &byte, 1) : write(closed, &byte, 1), -1);
+      EXPECT_EQ(errno, EBADF);
+    });
+  }
+  InChild([] {
+    for (const int fd : {0, 1, 2}) close(fd);
+    EXPECT_OK(OpenStandardDescriptors());
+    EXPECT_GT(open("/dev/null", O_RDONLY), 2);
+  });
+}
+
+TEST(DescriptorsTest, OpenStandardOnesStayAsTheyAre) {
+  InChild([] {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    ASSERT_EQ(dup2(ends[1], 1), 1);
+    close(2);
+    EXPECT_OK(OpenStandardDescriptors());
+    ASSERT_EQ(write(1, "x", 1), 1);
+    char byte = 0;
+    EXPECT_EQ(read(ends[0], &byte, 1), 1);
+  });
 }
 
 TEST(DescriptorsTest, TheSoftLimitBecomesTheHardOne) {
