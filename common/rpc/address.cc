@@ -1,5 +1,8 @@
 #include "common/rpc/address.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -8,8 +11,14 @@
 namespace penstock::common::rpc {
 
 bool Address::loopback() const {
-  return kind == AddressKind::kUnix || host == "localhost" || host == "::1" ||
-         absl::StartsWith(host, "127.");
+  if (kind == AddressKind::kUnix || host == "localhost") return true;
+  // A name may begin with 127, too.
+  in_addr v4;
+  in6_addr v6;
+  return (inet_pton(AF_INET, host.c_str(), &v4) == 1 &&
+          ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET) ||
+         (inet_pton(AF_INET6, host.c_str(), &v6) == 1 &&
+          IN6_IS_ADDR_LOOPBACK(&v6));
 }
 
 bool Address::machines_own() const {

@@ -22,6 +22,7 @@ struct Address {
   std::string host;  // kTcp; without brackets for IPv6.
   int port = 0;      // kTcp; 0: the kernel chooses.
 
+  // A Unix socket, "localhost", or a number; no name is looked up.
   bool loopback() const;
   // Whether each machine has one of its own that is called so: on loopback, or
   // of all its interfaces.

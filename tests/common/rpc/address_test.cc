@@ -23,9 +23,13 @@ TEST(AddressTest, PrintsWhatItParsed) {
 
 TEST(AddressTest, KnowsLoopback) {
   EXPECT_TRUE(ParseAddress("[::1]:1")->loopback());
+  EXPECT_TRUE(ParseAddress("[0:0:0:0:0:0:0:1]:1")->loopback());
   EXPECT_TRUE(ParseAddress("127.0.0.9:1")->loopback());
+  EXPECT_TRUE(ParseAddress("localhost:1")->loopback());
   EXPECT_FALSE(ParseAddress("[::]:1")->loopback());
   EXPECT_FALSE(ParseAddress("0.0.0.0:1")->loopback());
+  EXPECT_FALSE(ParseAddress("126.0.0.1:1")->loopback());
+  EXPECT_FALSE(ParseAddress("127.example.org:1")->loopback());
 }
 
 TEST(AddressTest, KnowsWhatEachMachineHasOfItsOwn) {

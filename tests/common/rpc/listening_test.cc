@@ -52,6 +52,12 @@ TEST(ListenFlagsTest, ListenIsOnLoopback) {
                              HasSubstr("--insecure-listen 0.0.0.0:7400"))));
 }
 
+TEST(ListenFlagsTest, ANameThatBeginsAsALoopbackAddressIsNone) {
+  EXPECT_THAT(ParseListen({.listen = "127.example.org:7400"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("is not on loopback")));
+}
+
 TEST(ListenFlagsTest, InsecureListenCountsWhereItIsGiven) {
   ASSERT_OK_AND_ASSIGN(const Address address,
                        ParseListen({.listen = "unix:/run/penstock.sock",
