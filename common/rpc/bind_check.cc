@@ -6,11 +6,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -43,6 +45,28 @@ int BindAndListen(int family, const sockaddr* name, socklen_t length) {
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse));
   if (bind(fd, name, length) != 0) return errno;
   return listen(fd, 1) == 0 ? 0 : errno;
+}
+
+absl::Status TryListenTcp(const Address& address) {
+  const addrinfo hints{.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                       .ai_socktype = SOCK_STREAM};
+  addrinfo* found = nullptr;
+  const int resolved =
+      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(),
+                  &hints, &found);
+  if (resolved != 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", address.ToString(), ": ", gai_strerror(resolved)));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found,
+                                                            freeaddrinfo);
+  std::vector<int> errors;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    errors.push_back(
+        BindAndListen(each->ai_family, each->ai_addr, each->ai_addrlen));
+  }
+  const int error = ListenVerdict(errors);
+  return error == 0 ? absl::OkStatus() : ListenError(address, error);
 }
 
 }  // namespace
@@ -88,24 +112,21 @@ absl::Status TryListen(const Address& address) {
     if (error == 0) unlink(path.c_str());
     return error == 0 ? absl::OkStatus() : ListenError(address, error);
   }
-  const addrinfo hints{.ai_flags = AI_PASSIVE | AI_NUMERICSERV,
-                       .ai_socktype = SOCK_STREAM};
-  addrinfo* found = nullptr;
-  const int resolved =
-      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(),
-                  &hints, &found);
-  if (resolved != 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", address.ToString(), ": ", gai_strerror(resolved)));
+  absl::Status tried = TryListenTcp(address);
+  if (absl::IsUnavailable(tried) && address.host == "::") {
+    Address ipv4 = address;
+    ipv4.host = "0.0.0.0";
+    tried = TryListenTcp(ipv4);
   }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found,
-                                                            freeaddrinfo);
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    const int error =
-        BindAndListen(each->ai_family, each->ai_addr, each->ai_addrlen);
-    if (error != 0) return ListenError(address, error);
-  }
-  return absl::OkStatus();
+  return tried;
+}
+
+int ListenVerdict(absl::Span<const int> errors) {
+  const auto has = [errors](int error) {
+    return std::find(errors.begin(), errors.end(), error) != errors.end();
+  };
+  if (has(EADDRINUSE)) return EADDRINUSE;
+  return has(0) ? 0 : errors.front();
 }
 
 }  // namespace penstock::common::rpc

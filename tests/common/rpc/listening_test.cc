@@ -1,14 +1,18 @@
 // Where daemons listen: the flags' rule, and what is said when they cannot.
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/rpc/bind_check.h"
 #include "common/rpc/listen_flags.h"
@@ -19,6 +23,21 @@
 #include "penstock/v1/stage_service.grpc.pb.h"
 #include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
+
+namespace {
+
+std::atomic<bool> ipv6_is_off = false;
+
+}  // namespace
+
+// The process's calls come here: the program goes before libraries.
+extern "C" int socket(int family, int type, int protocol) noexcept {
+  if (ipv6_is_off && family == AF_INET6) {
+    errno = EAFNOSUPPORT;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_socket, family, type, protocol));
+}
 
 namespace penstock::common::rpc {
 namespace {
@@ -75,6 +94,25 @@ TEST(ListeningTest, APortInUseIsAlreadyTaken) {
       second.Listen(address),
       StatusIs(absl::StatusCode::kAlreadyExists,
                AllOf(HasSubstr(address), HasSubstr("Address already in use"))));
+}
+
+TEST(ListeningTest, OneAddressOfSeveralIsEnoughButNoneMayBeInUse) {
+  EXPECT_EQ(ListenVerdict({0}), 0);
+  EXPECT_EQ(ListenVerdict({EADDRNOTAVAIL, 0}), 0);
+  EXPECT_EQ(ListenVerdict({0, EAFNOSUPPORT}), 0);
+  EXPECT_EQ(ListenVerdict({EADDRNOTAVAIL, EACCES}), EADDRNOTAVAIL);
+  EXPECT_EQ(ListenVerdict({EADDRNOTAVAIL, EADDRINUSE, 0}), EADDRINUSE);
+}
+
+TEST(ListeningTest, AllInterfacesAreThoseOfIpv4WhereThereIsNothingElse) {
+  ipv6_is_off = true;
+  const absl::Cleanup on_again = [] { ipv6_is_off = false; };
+  Server all, one;
+  EXPECT_OK(all.Listen("[::]:0"));
+  EXPECT_THAT(
+      one.Listen("[::1]:0"),
+      StatusIs(absl::StatusCode::kUnavailable,
+               AllOf(HasSubstr("[::1]:0"), HasSubstr("not supported"))));
 }
 
 TEST(ListeningTest, AnAddressOfAnotherMachineIsUnavailable) {
