@@ -29,13 +29,6 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-absl::Status SyncFolder(const std::string& folder) {
-  const Fd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.open()) return Errno(folder, "cannot be opened");
-  if (fsync(fd.get()) != 0) return Errno(folder, "cannot be synced");
-  return absl::OkStatus();
-}
-
 FileIdentity IdentityOf(const struct stat& info) {
   return {.device = info.st_dev,
           .inode = info.st_ino,
@@ -139,6 +132,15 @@ absl::Status File::SyncAndClose() {
   if (fsync(fd_.get()) != 0) status = Errno(path_, "cannot be synced");
   status.Update(Close());
   return status;
+}
+
+absl::Status SyncFolder(const std::string& folder) {
+  const Fd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.open()) return Errno(folder, "cannot be opened");
+  if (fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    return Errno(folder, "cannot be synced");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RenameDurably(const std::string& from, const std::string& to) {

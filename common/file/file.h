@@ -78,7 +78,12 @@ class File {
   FileIdentity identity_;
 };
 
-// Renames within a folder, then makes the folder's entry durable.
+// Makes the entries of a folder durable, as far as its file system can: some
+// of networks and of user space do not sync folders, which is no error.
+absl::Status SyncFolder(const std::string& folder);
+
+// Renames within a folder, then SyncFolder(): on an error of that the new name
+// is there, but a power cut may take it back.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 
 struct ReplaceFileArgs {
@@ -87,8 +92,9 @@ struct ReplaceFileArgs {
   std::string temporary_suffix = ".tmp";
 };
 // Makes `path` a file of `contents`, durably: written as `path` +
-// `temporary_suffix`, synced, renamed. Nobody ever sees half of it. On an error
-// what was there before is there still, and the temporary file is gone.
+// `temporary_suffix`, RenameDurably(). Nobody ever sees half of it. On an error
+// what was there before is there still, or where only its folder could not be
+// synced, the new file; the temporary file is gone.
 absl::Status ReplaceFile(const ReplaceFileArgs& args);
 
 // All of a regular file. InvalidArgument above `limit` bytes.

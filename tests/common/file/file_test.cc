@@ -1,7 +1,10 @@
 #include "common/file/file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -116,6 +119,21 @@ TEST(FileTest, AppendsToWhatIsThere) {
   EXPECT_EQ(file.bytes(), 8);
   ASSERT_OK(file.Truncate(4));
   EXPECT_EQ(Contents(dir.Path("f")), "one\n");
+}
+
+TEST(SyncFolderTest, AFileSystemThatDoesNotSyncFoldersIsNoError) {
+  const Fd proc(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(fsync(proc.get()), -1);
+  ASSERT_EQ(errno, EINVAL);
+  EXPECT_OK(SyncFolder("/proc"));
+}
+
+TEST(SyncFolderTest, AFolderThatIsNotThereIs) {
+  const tests::fakes::TempDir dir;
+  EXPECT_OK(SyncFolder(dir.path()));
+  EXPECT_THAT(SyncFolder(dir.Path("none")),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("none: cannot be opened")));
 }
 
 TEST(ReplaceFileTest, ReplacesAndLeavesNoTemporaryFile) {
