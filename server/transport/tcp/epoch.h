@@ -25,7 +25,7 @@ namespace penstock::server::transport::tcp {
 // Thread-safe.
 class Epoch final : public ConnectionOwner {
  public:
-  // ResourceExhausted when there are no descriptors left. `loop` must outlive
+  // Unavailable when there are no descriptors left. `loop` must outlive
   // the transport, `clock` every event.
   static absl::StatusOr<std::shared_ptr<Epoch>> Create(
       const TransportOptions& options, EventLoop& loop,

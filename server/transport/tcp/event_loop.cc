@@ -4,15 +4,16 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/log/log.h"
+#include "server/transport/tcp/socket.h"
 
 namespace penstock::server::transport::tcp {
 namespace {
 
+// On Unix libuv's errors are the kernel's, negated.
 absl::Status UvError(absl::string_view what, int error) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat(what, ": ", uv_strerror(error)));
+  return SocketError(what, -error);
 }
 
 }  // namespace

@@ -47,8 +47,7 @@ int MillisecondsTo(common::time::MonotonicTime deadline,
 absl::Status Watch(const Fd& set, const Fd& fd, uint32_t data) {
   epoll_event event{.events = EPOLLIN, .data = {.u32 = data}};
   if (epoll_ctl(set.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) {
-    return absl::ResourceExhaustedError(
-        SocketError("epoll_ctl", errno).message());
+    return SocketError("epoll_ctl", errno);
   }
   return absl::OkStatus();
 }
@@ -66,8 +65,7 @@ absl::Status Mover::Open() {
   timer_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   for (const Fd* fd : {&sockets_, &gate_, &wake_, &timer_}) {
     if (!fd->open()) {
-      return absl::ResourceExhaustedError(
-          SocketError("no descriptors for the data plane", errno).message());
+      return SocketError("no descriptors for the data plane", errno);
     }
   }
   RETURN_IF_ERROR(Watch(sockets_, wake_, kWake));

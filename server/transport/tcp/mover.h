@@ -45,7 +45,7 @@ class Mover {
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
 
-  // First of all. ResourceExhausted when there are no descriptors left.
+  // First of all. Unavailable when there are no descriptors left.
   absl::Status Open();
 
   // The epoll set in which connections register their sockets.

@@ -55,8 +55,13 @@ absl::StatusOr<Fd> NewSocket(const SocketAddress& address) {
 }  // namespace
 
 absl::Status SocketError(absl::string_view what, int error) {
-  return absl::UnavailableError(
-      absl::StrCat(what, ": ", std::generic_category().message(error)));
+  return absl::UnavailableError(absl::StrCat(
+      what, ": ", std::generic_category().message(error),
+      error == EMFILE ? "; raise the daemon's limit of descriptors (ulimit "
+                        "-Hn, or LimitNOFILE of its service)"
+      : error == ENFILE
+          ? "; the machine has no descriptors left (sysctl fs.file-max)"
+          : ""));
 }
 
 absl::StatusOr<SocketAddress> ParseSocketAddress(absl::string_view text) {

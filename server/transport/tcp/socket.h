@@ -42,7 +42,8 @@ struct LivenessOptions;  // listener_options.h
 // Those, and TCP_NODELAY.
 absl::Status SetDataOptions(const Fd& socket, const LivenessOptions& liveness);
 
-// "Connection reset by peer" as a status: Unavailable.
+// "Connection reset by peer" as a status: Unavailable. Says what to do where
+// there are no descriptors left, which is no want of memory.
 absl::Status SocketError(absl::string_view what, int error);
 
 }  // namespace penstock::server::transport::tcp
