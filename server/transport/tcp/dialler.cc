@@ -32,13 +32,23 @@ void Dialler::Dial() {
       loop_.WatchFd(socket_.get(), UV_WRITABLE, [this](int) { OnEvents(); });
   if (!watch.ok()) return TryAgain(watch.status());
   watch_ = *std::move(watch);
-  timer_ = loop_.After(options_.attempt_timeout, [this] {
-    TryAgain(absl::UnavailableError("no answer to the handshake in time"));
-  });
+  timer_ = loop_.After(options_.attempt_timeout, [this] { OnTimeout(); });
 }
 
 void Dialler::OnEvents() {
   if (const absl::Status status = Step(); !status.ok()) TryAgain(status);
+}
+
+void Dialler::OnTimeout() {
+  // Of a process that was stopped the timer comes before what the socket has.
+  // With the welcome the edge stands at the peer, and giving the socket up
+  // would break it.
+  absl::Status status;
+  if (phase_ == Phase::kWelcome) status = Step();
+  if (status.ok()) {
+    status = absl::UnavailableError("no answer to the handshake in time");
+  }
+  TryAgain(status);  // Unless it is connected now.
 }
 
 absl::Status Dialler::Step() {

@@ -39,8 +39,11 @@ class Dialler {
  private:
   void Dial();
   void OnEvents();
+  void OnTimeout();
   // Moves on as far as the socket has bytes.
   absl::Status Step();
+  // Gives this attempt up; nothing where the connection does not connect any
+  // more.
   void TryAgain(const absl::Status& problem);
 
   const Options options_;
