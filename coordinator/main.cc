@@ -21,6 +21,7 @@
 #include "common/process/descriptors.h"
 #include "common/process/host_name.h"
 #include "common/process/signals.h"
+#include "common/process/start.h"
 #include "common/rpc/address.h"
 #include "common/rpc/listen_flags.h"
 #include "common/sync/mutex.h"
@@ -229,14 +230,18 @@ int main(int argc, char** argv) {
   penstock::v1::BuildInfo build;
   build.set_version(process::kVersion);
   build.set_build(process::kBuild);
-  auto coordinator = Coordinator::Start({.listen = *address,
-                                         .state_directory = flags.state_dir,
-                                         .term = term,
-                                         .embedded = flags.embedded,
-                                         .lease = *lease,
-                                         .heartbeat = *heartbeat,
-                                         .host = process::HostName(),
-                                         .build = build});
+  const Coordinator::Options options{.listen = *address,
+                                     .state_directory = flags.state_dir,
+                                     .term = term,
+                                     .embedded = flags.embedded,
+                                     .lease = *lease,
+                                     .heartbeat = *heartbeat,
+                                     .host = process::HostName(),
+                                     .build = build};
+  absl::StatusOr<std::unique_ptr<Coordinator>> coordinator;
+  process::StartHearingSignals(
+      [&coordinator, &options] { coordinator = Coordinator::Start(options); },
+      kStopLimit);
   if (!coordinator.ok()) {
     if (socket_folder.has_value()) RemoveSocketFolder(*socket_folder);
     return Fail(coordinator.status());

@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -16,6 +18,7 @@
 #include "common/process/descriptors.h"
 #include "common/process/host_name.h"
 #include "common/process/signals.h"
+#include "common/process/start.h"
 #include "common/rpc/address.h"
 #include "common/rpc/listen_flags.h"
 #include "common/sync/mutex.h"
@@ -119,7 +122,12 @@ int main(int argc, char** argv) {
   if (!listen.ok()) return Fail(listen.status());
 
   if (flags.data_interface.empty()) {
-    auto found = penstock::server::InterfaceTowards(*coordinator);
+    absl::StatusOr<std::string> found;
+    process::StartHearingSignals(
+        [&found, &coordinator] {
+          found = penstock::server::InterfaceTowards(*coordinator);
+        },
+        kStopLimit);
     if (!found.ok()) {
       // The network may come up: whoever started this should do it again.
       Fail(found.status());
@@ -137,25 +145,30 @@ int main(int argc, char** argv) {
   build.set_version(kVersion);
   build.set_build(kBuild);
   Ending ending;
-  auto daemon = StageDaemon::Start(
-      {.coordinator = *coordinator,
-       .listen = *listen,
-       .data_address = flags.data_interface,
-       .name = flags.name,
-       .pool = flags.pool,
-       .device = flags.device,
-       .cpu_isa = flags.cpu_isa,
-       .threads = flags.threads,
-       .host = host,
-       .build = build},
-      [&ending](const StageDaemon::End& end) {
-        {
-          penstock::common::sync::MutexLock lock(&ending.mutex);
-          ending.ended = true;
-          ending.end = end;
-        }
-        kill(getpid(), SIGCHLD);  // Wakes main.
-      });
+  const StageDaemon::Options options{.coordinator = *coordinator,
+                                     .listen = *listen,
+                                     .data_address = flags.data_interface,
+                                     .name = flags.name,
+                                     .pool = flags.pool,
+                                     .device = flags.device,
+                                     .cpu_isa = flags.cpu_isa,
+                                     .threads = flags.threads,
+                                     .host = host,
+                                     .build = build};
+  const auto on_end = [&ending](const StageDaemon::End& end) {
+    {
+      penstock::common::sync::MutexLock lock(&ending.mutex);
+      ending.ended = true;
+      ending.end = end;
+    }
+    kill(getpid(), SIGCHLD);  // Wakes main.
+  };
+  absl::StatusOr<std::unique_ptr<StageDaemon>> daemon;
+  process::StartHearingSignals(
+      [&daemon, &options, &on_end] {
+        daemon = StageDaemon::Start(options, on_end);
+      },
+      kStopLimit);
   if (!daemon.ok()) return Fail(daemon.status());
 
   int signals = 0;

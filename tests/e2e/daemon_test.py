@@ -37,6 +37,19 @@ def has_pid_namespaces():
     return False
 
 
+def with_hosts_file(hosts):
+  """A command that runs another for which `hosts` is /etc/hosts; None where that
+  cannot be."""
+  command = ("unshare", "--mount", "sh", "-c",
+             f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh")
+  try:
+    allowed = subprocess.run([*command, "true"], capture_output=True,
+                             check=False).returncode == 0
+  except FileNotFoundError:
+    return None
+  return command if allowed else None
+
+
 class DaemonTest(dc.DaemonCase):
 
   def test_no_cluster_is_exit_4(self):
@@ -189,14 +202,8 @@ class DaemonTest(dc.DaemonCase):
     # Whichever is taken first, of one of these coordinators it is another's.
     hosts = self.work / "hosts"
     hosts.write_text("127.0.0.1 localhost two.test\n127.0.0.2 two.test\n")
-    with_hosts = ("unshare", "--mount", "sh", "-c",
-                  f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh")
-    try:
-      allowed = subprocess.run([*with_hosts, "true"], capture_output=True,
-                               check=False).returncode == 0
-    except FileNotFoundError:
-      allowed = False
-    if not allowed:
+    with_hosts = with_hosts_file(hosts)
+    if with_hosts is None:
       self.skipTest("no file system can be mounted here")
     for host in ("127.0.0.1", "127.0.0.2"):
       with self.subTest(host):
@@ -218,6 +225,37 @@ class DaemonTest(dc.DaemonCase):
         self.assertRegex(done.stderr, rf"(?m) INFO .*the coordinator answers at "
                          rf"ipv4:{host}:{port}$")
         self.terminate(coordinator)
+
+  def test_sigterm_ends_a_daemon_that_looks_up_a_name(self):
+    # Whoever asks for a name reads this first, and nobody writes to it.
+    hosts = self.work / "hosts"
+    os.mkfifo(hosts)
+    with_hosts = with_hosts_file(hosts)
+    if with_hosts is None:
+      self.skipTest("no file system can be mounted here")
+    stage = ("penstock-stage", "--name", "stage-a", "--coordinator")
+    for program, *arguments in (
+        (*stage, "nobody.test:7400", "--listen", "127.0.0.1:0"),
+        (*stage, "127.0.0.1:7400", "--insecure-listen", "nobody.test:7401"),
+        ("penstock-coordinator", "--state-dir", self.folder / "state",
+         "--insecure-listen", "nobody.test:7402")):
+      with self.subTest(arguments):
+        child = self.start_command(
+            [*with_hosts, self.binaries / program, *arguments])
+
+        def writer():
+          try:
+            return os.open(hosts, os.O_WRONLY | os.O_NONBLOCK)
+          except OSError:
+            return None  # There is no reader yet.
+
+        held = pc.wait_until(writer, "the name is looked up")
+        since = time.monotonic()
+        os.kill(child.pid, signal.SIGTERM)
+        done = self.finish(child)
+        os.close(held)
+        self.assertEqual(done.code, 0, done)
+        self.assertLess(time.monotonic() - since, 5)
 
   def test_sockets_are_for_owner_and_group(self):
     coordinator, address = self.start_coordinator()
