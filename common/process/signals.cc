@@ -1,5 +1,6 @@
 #include "common/process/signals.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -29,8 +30,12 @@ sigset_t Handled() {
 // a container, and is an end by signal where an exit code is promised.
 void EndNow(int) {
   constexpr char kText[] = "the process did not end in time; ending it\n";
-  const ssize_t ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
-  static_cast<void>(ignored);
+  // What it ends may be waiting for whoever takes this.
+  pollfd out{.fd = STDERR_FILENO, .events = POLLOUT};
+  if (poll(&out, 1, 0) == 1) {
+    const ssize_t ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+    static_cast<void>(ignored);
+  }
   _exit(kWatchdogExit);
 }
 

@@ -173,6 +173,21 @@ TEST(EndWithinTest, AlsoWhereTheSignalWasBlockedAtTheStart) {
   EXPECT_EQ(WEXITSTATUS(status), kWatchdogExit);
 }
 
+TEST(EndWithinTest, AlsoWhereNobodyTakesWhatItSays) {
+  const int status = StatusOf([] {
+    BlockSignals();
+    int ends[2];
+    if (pipe2(ends, O_NONBLOCK) != 0) _exit(1);
+    while (write(ends[1], "x", 1) == 1) {
+    }
+    if (fcntl(ends[1], F_SETFL, 0) != 0 || dup2(ends[1], 2) != 2) _exit(2);
+    EndWithin(absl::Milliseconds(100));
+    NeverEnd();
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), kWatchdogExit);
+}
+
 // The kernel does not take the default action of a signal for PID 1 of a PID
 // namespace, as of a container.
 TEST(EndWithinTest, EndsPidOneOfAContainerToo) {
