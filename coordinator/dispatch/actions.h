@@ -57,8 +57,11 @@ struct SendToStage {
   v1::CoordinatorMessage message;
 };
 
-// Ends a session with this status. The core has forgotten it already: no
-// BreakSession is expected (one does no harm).
+// Ends a session with this status. What waits to be sent on it is dropped: the
+// stage's next session begins with that, an Abort included (stage_links.h). Of
+// the core's own closing it has forgotten the session already, and no
+// BreakSession is expected (one does no harm). A shell that closes one because
+// the core refused its message (service/sessions.cc) lets BreakSession follow.
 struct CloseSession {
   SessionId session = 0;
   absl::Status status;
