@@ -8,16 +8,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file/folder.h"
+#include "common/ids/result_names.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::client {
 namespace {
 
 namespace fs = std::filesystem;
+using common::ids::kLogFolder;
+using common::ids::kUnfinishedModel;
 
-constexpr char kLogs[] = "logs";
-// How the coordinator names the folders that model/ is made in.
-constexpr char kUnfinishedModel[] = ".model-tmp-";
 constexpr int kMostAttempts = 100;
 
 // Another path would do, unless the machine has no room.
@@ -65,8 +65,8 @@ absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path) {
   if (error) return Failed("run directory", path, error);
   if (!whole.has_filename()) whole = whole.parent_path();  // "runs/mine/"
   if (!fs::exists(whole, error)) return CreateNew(whole.string());
-  fs::create_directory(whole / kLogs, error);
-  if (error) return Failed("cannot make", whole / kLogs, error);
+  fs::create_directory(whole / kLogFolder, error);
+  if (error) return Failed("cannot make", whole / kLogFolder, error);
   return RunDirectory(whole.string(), /*existed=*/true);
 }
 
@@ -90,10 +90,10 @@ absl::StatusOr<RunDirectory> RunDirectory::CreateNew(const std::string& path) {
     made.RemoveParents();
     return Failed("cannot make", whole, error);
   }
-  fs::create_directory(whole / kLogs, error);
+  fs::create_directory(whole / kLogFolder, error);
   if (error) {
     made.Remove();
-    return Failed("cannot make", whole / kLogs, error);
+    return Failed("cannot make", whole / kLogFolder, error);
   }
   return made;
 }
@@ -143,7 +143,7 @@ void RunDirectory::MakeLink(const std::string& runs) {
 }
 
 std::string RunDirectory::logs() const {
-  return (fs::path(path_) / kLogs).string();
+  return (fs::path(path_) / kLogFolder).string();
 }
 
 void RunDirectory::RemoveUnfinished() const {

@@ -9,6 +9,7 @@
 #include "client/report/run_files.h"
 #include "client/report/run_summary.h"
 #include "client/summary_table.h"
+#include "common/ids/result_names.h"
 
 namespace penstock::client::commands {
 
@@ -28,15 +29,15 @@ void RunResults::Print(const v1::Job& job) {
     // The job came to none.
   } else if (format_ == Format::kJson) {
     std::fputs(text.c_str(), stdout);
-  } else if (const auto summary =
-                 report::ParseRunSummary(text, PathOf("summary.json"));
+  } else if (const auto summary = report::ParseRunSummary(
+                 text, PathOf(common::ids::kSummaryFile));
              summary.ok()) {
     std::printf("%s\n", SummaryTable(*summary).c_str());
   } else {
     Complain(summary.status());
   }
   if (format_ == Format::kJson || !has_report_) return;
-  std::printf("report: %s\n", PathOf("report.html").c_str());
+  std::printf("report: %s\n", PathOf(common::ids::kReportFile).c_str());
 }
 
 std::string RunResults::PathOf(absl::string_view name) const {
@@ -44,7 +45,7 @@ std::string RunResults::PathOf(absl::string_view name) const {
 }
 
 std::string RunResults::SummaryText(const v1::Job& job) {
-  const std::string path = PathOf("summary.json");
+  const std::string path = PathOf(common::ids::kSummaryFile);
   const auto text = report::FileContents(path);
   if (text.ok() && text->has_value()) return **text;
   if (!text.ok()) {

@@ -5,9 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file/file.h"
+#include "common/ids/result_names.h"
 #include "common/status/status_macros.h"
 
 namespace penstock::client::report {
+
+namespace ids = common::ids;
 
 absl::StatusOr<std::optional<std::string>> FileContents(
     const std::string& path) {
@@ -22,25 +25,27 @@ absl::StatusOr<RunFiles> ReadRunFiles(const std::string& run_directory) {
     return absl::StrCat(run_directory, "/", name);
   };
   RunFiles files;
-  ASSIGN_OR_RETURN(const auto job_yaml, FileContents(path("job.yaml")));
+  ASSIGN_OR_RETURN(const auto job_yaml,
+                   FileContents(path(ids::kResolvedJobFile)));
   files.job_yaml = job_yaml.value_or("");
-  ASSIGN_OR_RETURN(const auto summary, FileContents(path("summary.json")));
+  ASSIGN_OR_RETURN(const auto summary, FileContents(path(ids::kSummaryFile)));
   if (summary.has_value()) {
     ASSIGN_OR_RETURN(files.summary,
-                     ParseRunSummary(*summary, path("summary.json")));
+                     ParseRunSummary(*summary, path(ids::kSummaryFile)));
   }
-  ASSIGN_OR_RETURN(const auto metrics, FileContents(path("metrics.jsonl")));
+  ASSIGN_OR_RETURN(const auto metrics, FileContents(path(ids::kMetricsFile)));
   if (metrics.has_value()) {
     ASSIGN_OR_RETURN(files.metrics,
-                     ParseMetrics(*metrics, path("metrics.jsonl")));
+                     ParseMetrics(*metrics, path(ids::kMetricsFile)));
   }
-  ASSIGN_OR_RETURN(const auto events, FileContents(path("events.jsonl")));
+  ASSIGN_OR_RETURN(const auto events, FileContents(path(ids::kEventsFile)));
   if (events.has_value()) {
-    ASSIGN_OR_RETURN(files.events, ParseEvents(*events, path("events.jsonl")));
+    ASSIGN_OR_RETURN(files.events,
+                     ParseEvents(*events, path(ids::kEventsFile)));
   }
-  ASSIGN_OR_RETURN(const auto trace, FileContents(path("trace.json")));
+  ASSIGN_OR_RETURN(const auto trace, FileContents(path(ids::kTraceFile)));
   if (trace.has_value()) {
-    ASSIGN_OR_RETURN(files.trace, ParseTrace(*trace, path("trace.json")));
+    ASSIGN_OR_RETURN(files.trace, ParseTrace(*trace, path(ids::kTraceFile)));
   }
   return files;
 }

@@ -84,13 +84,10 @@ struct WriteJobFile {
   };
   std::string job_id;
   std::string directory;  // The job's result folder, absolute.
-  std::string name;       // Below it: "metrics.jsonl".
+  std::string name;       // Below it: common/ids/result_names.h.
   std::string contents;
   Mode mode = Mode::kReplace;
 };
-
-// How the folder is called that model/ is made in: TERM-EPOCH follows.
-inline constexpr char kUnfinishedModel[] = ".model-tmp-";
 
 // Work on one folder in a job's result folder, in order with the writes there.
 // Each but kRemove is answered by Core::FolderChanged.

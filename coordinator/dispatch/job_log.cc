@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/ids/result_names.h"
 #include "common/log/log.h"
 #include "common/time/proto_time.h"
 #include "coordinator/jobs/job_state.h"
@@ -66,7 +67,7 @@ void JobLog::Occur(const Event& event, const Now& now, Actions& actions) {
   line["stage"] = event.stage_name;
   line["step"] = event.step;
   line["consequence"] = event.consequence;
-  Write("events.jsonl",
+  Write(common::ids::kEventsFile,
         line.dump(-1, ' ', false,
                   nlohmann::ordered_json::error_handler_t::replace) +
             "\n",
@@ -80,7 +81,7 @@ void JobLog::Step(const v1::StepMetrics& metrics, const std::string& line,
   v1::JobEvent event;
   *event.mutable_metrics() = metrics;
   Emit(std::move(event), now, actions);
-  Write("metrics.jsonl", line, WriteJobFile::Mode::kAppend, actions);
+  Write(common::ids::kMetricsFile, line, WriteJobFile::Mode::kAppend, actions);
 }
 
 void JobLog::OpenFolder(Actions& actions) {

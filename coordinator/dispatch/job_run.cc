@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/ids/result_names.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
@@ -282,11 +283,11 @@ void JobRun::WriteResults(const RunContext& context) {
                .build = context.options.build});
   end_.set_summary_json(summary);
   if (accounting_.has_value()) {
-    log_.Write("trace.json",
+    log_.Write(common::ids::kTraceFile,
                ChromeTrace(crew_, accounting_->traced(), first_step_),
                WriteJobFile::Mode::kReplace, context.actions);
   }
-  log_.Write("summary.json", summary, WriteJobFile::Mode::kReplace,
+  log_.Write(common::ids::kSummaryFile, summary, WriteJobFile::Mode::kReplace,
              context.actions);
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/ids/result_names.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
@@ -167,8 +168,8 @@ void JobRun::Assemble(const RunContext& context) {
                 .message = what},
                context.now, context.actions);
   }
-  log_.Write("job.yaml", job.resolved_yaml(), WriteJobFile::Mode::kReplace,
-             context.actions);
+  log_.Write(common::ids::kResolvedJobFile, job.resolved_yaml(),
+             WriteJobFile::Mode::kReplace, context.actions);
   log_.Move(Job::STATE_ASSEMBLING, context.now, context.actions);
 
   std::string secret;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/ids/result_names.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "coordinator/dispatch/job_run.h"
@@ -16,8 +17,6 @@ namespace penstock::coordinator::dispatch {
 using Change = ChangeJobFolder::Change;
 
 namespace {
-
-constexpr char kModelFolder[] = "model";
 
 std::string ProbeFile(int rank) { return absl::StrCat("probe-", rank); }
 
@@ -35,8 +34,8 @@ void JobRun::MakeOutput(const RunContext& context) {
   probed_.assign(ranks(), std::nullopt);
   // Whoever looks for results, and other writers of the same folder, tell it
   // from model/ and from those of other attempts.
-  output_ = absl::StrCat(kUnfinishedModel, context.options.term, "-",
-                         context.links.epoch(crew_.members.front().name));
+  output_ = absl::StrCat(common::ids::kUnfinishedModel, context.options.term,
+                         "-", context.links.epoch(crew_.members.front().name));
   probe_ = absl::StrCat(absl::Hex(context.options.random(), absl::kZeroPad16),
                         absl::Hex(context.options.random(), absl::kZeroPad16));
   log_.Change({.name = output_, .change = Change::kMake}, context.actions);
@@ -85,7 +84,9 @@ void JobRun::PublishOutput(const RunContext& context) {
   output_is_whole_ = true;
   since_ = context.now.monotonic;
   deadline_ = since_ + context.options.end_deadline;
-  log_.Change({.name = output_, .change = Change::kPublish, .to = kModelFolder},
+  log_.Change({.name = output_,
+               .change = Change::kPublish,
+               .to = common::ids::kModelFolder},
               context.actions);
 }
 

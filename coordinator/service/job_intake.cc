@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/file/file.h"
 #include "common/file/folder.h"
+#include "common/ids/result_names.h"
 #include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 #include "common/text/quote.h"
@@ -23,6 +24,7 @@ namespace penstock::coordinator::service {
 namespace {
 
 namespace fs = std::filesystem;
+namespace ids = common::ids;
 
 // A regular file; at most what the parser takes.
 absl::StatusOr<std::string> ReadSmallFile(const fs::path& path) {
@@ -39,11 +41,11 @@ std::string NoRoots(absl::string_view path) {
 // What a job writes to its run directory, beside logs.
 bool IsResult(absl::string_view name) {
   for (const absl::string_view result :
-       {"job.yaml", "events.jsonl", "metrics.jsonl", "summary.json",
-        "trace.json", "model"}) {
+       {ids::kResolvedJobFile, ids::kEventsFile, ids::kMetricsFile,
+        ids::kSummaryFile, ids::kTraceFile, ids::kModelFolder}) {
     if (name == result) return true;
   }
-  return absl::StartsWith(name, dispatch::kUnfinishedModel);
+  return absl::StartsWith(name, ids::kUnfinishedModel);
 }
 
 // Why the results of another job cannot go to `folder`.
