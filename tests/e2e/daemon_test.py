@@ -37,11 +37,11 @@ def has_pid_namespaces():
     return False
 
 
-def with_hosts_file(hosts):
-  """A command that runs another for which `hosts` is /etc/hosts; None where that
-  cannot be."""
+def with_file(file, path):
+  """A command that runs another that finds `file` at `path`, which exists; None
+  where that cannot be."""
   command = ("unshare", "--mount", "sh", "-c",
-             f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh")
+             f'mount --bind {file} {path} && exec "$@"', "sh")
   try:
     allowed = subprocess.run([*command, "true"], capture_output=True,
                              check=False).returncode == 0
@@ -202,7 +202,7 @@ class DaemonTest(dc.DaemonCase):
     # Whichever is taken first, of one of these coordinators it is another's.
     hosts = self.work / "hosts"
     hosts.write_text("127.0.0.1 localhost two.test\n127.0.0.2 two.test\n")
-    with_hosts = with_hosts_file(hosts)
+    with_hosts = with_file(hosts, "/etc/hosts")
     if with_hosts is None:
       self.skipTest("no file system can be mounted here")
     for host in ("127.0.0.1", "127.0.0.2"):
@@ -227,35 +227,39 @@ class DaemonTest(dc.DaemonCase):
         self.terminate(coordinator)
 
   def test_sigterm_ends_a_daemon_that_looks_up_a_name(self):
-    # Whoever asks for a name reads this first, and nobody writes to it.
-    hosts = self.work / "hosts"
-    os.mkfifo(hosts)
-    with_hosts = with_hosts_file(hosts)
-    if with_hosts is None:
+    # A name server that hears questions and answers none. Its port is that of
+    # all name servers, its address one of loopback's that nobody else has.
+    address = "127." + ".".join(
+        str(byte % 254 + 1) for byte in os.urandom(3))
+    configuration = self.work / "resolv.conf"
+    configuration.write_text(
+        f"nameserver {address}\noptions timeout:30 attempts:1\n")
+    with_configuration = with_file(configuration, "/etc/resolv.conf")
+    if with_configuration is None:
       self.skipTest("no file system can be mounted here")
     stage = ("penstock-stage", "--name", "stage-a", "--coordinator")
-    for program, *arguments in (
-        (*stage, "nobody.test:7400", "--listen", "127.0.0.1:0"),
-        (*stage, "127.0.0.1:7400", "--insecure-listen", "nobody.test:7401"),
-        ("penstock-coordinator", "--state-dir", self.folder / "state",
-         "--insecure-listen", "nobody.test:7402")):
-      with self.subTest(arguments):
-        child = self.start_command(
-            [*with_hosts, self.binaries / program, *arguments])
-
-        def writer():
-          try:
-            return os.open(hosts, os.O_WRONLY | os.O_NONBLOCK)
-          except OSError:
-            return None  # There is no reader yet.
-
-        held = pc.wait_until(writer, "the name is looked up")
-        since = time.monotonic()
-        os.kill(child.pid, signal.SIGTERM)
-        done = self.finish(child)
-        os.close(held)
-        self.assertEqual(done.code, 0, done)
-        self.assertLess(time.monotonic() - since, 5)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as name_server:
+      name_server.bind((address, 53))
+      name_server.settimeout(60)
+      for program, name, *arguments in (
+          (stage[0], "a.test", *stage[1:], "a.test:7400",
+           "--listen", "127.0.0.1:0"),
+          (stage[0], "b.test", *stage[1:], "127.0.0.1:7400",
+           "--insecure-listen", "b.test:7401"),
+          ("penstock-coordinator", "c.test",
+           "--state-dir", self.folder / "state",
+           "--insecure-listen", "c.test:7402")):
+        with self.subTest(arguments):
+          child = self.start_command(
+              [*with_configuration, self.binaries / program, *arguments])
+          question = b"\1" + name[:1].encode() + b"\4test\0"
+          while question not in name_server.recv(512):
+            pass  # Of the one before.
+          since = time.monotonic()
+          os.kill(child.pid, signal.SIGTERM)
+          done = self.finish(child)
+          self.assertEqual(done.code, 0, done)
+          self.assertLess(time.monotonic() - since, 5)
 
   def test_sockets_are_for_owner_and_group(self):
     coordinator, address = self.start_coordinator()

@@ -195,7 +195,7 @@ class StopTest(rc.RunningCase):
     # Once it is taken, all is there and in order.
     text = shown.read().decode().lstrip(" ")
     self.assertEqual(self.finish(child).code, 143)
-    self.assertRegex(text, r"(?s)^step 1/.*\nstopping .*\n"
+    self.assertRegex(text, r"(?s)^note: .*\nstep 1/.*\nstopping .*\n"
                      r"penstock: stopped by SIGTERM.*\nreport: ")
 
   def test_run_that_has_ended_its_processes_is_ended_by_a_signal(self):
