@@ -239,9 +239,16 @@ int main(int argc, char** argv) {
                                      .host = process::HostName(),
                                      .build = build};
   absl::StatusOr<std::unique_ptr<Coordinator>> coordinator;
-  process::StartHearingSignals(
-      [&coordinator, &options] { coordinator = Coordinator::Start(options); },
-      kStopLimit);
+  const auto start = [&coordinator, &options] {
+    coordinator = Coordinator::Start(options);
+  };
+  if (socket_folder.has_value()) {
+    // Nobody is asked for a name. And where its `penstock run` dies now, the
+    // kernel's second signal (above) must not end it before the folder is gone.
+    start();
+  } else {
+    process::StartHearingSignals(start, kStopLimit);
+  }
   if (!coordinator.ok()) {
     if (socket_folder.has_value()) RemoveSocketFolder(*socket_folder);
     return Fail(coordinator.status());

@@ -261,6 +261,24 @@ class DaemonTest(dc.DaemonCase):
           self.assertEqual(done.code, 0, done)
           self.assertLess(time.monotonic() - since, 5)
 
+  def test_signals_while_it_starts_leave_no_folder_for_sockets(self):
+    # As of a `penstock run` that is killed then: the kernel sends one for each
+    # of its threads. Here they are there before the program is.
+    def tell_twice():
+      numbers = (signal.SIGINT, signal.SIGTERM)
+      signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+      for number in numbers:
+        os.kill(os.getpid(), number)
+
+    folder = self.runtime / "penstock-told"
+    done = self.finish(self.start(
+        "penstock-coordinator", "--embedded", "--state-dir", folder, "--listen",
+        f"unix:{folder}/coordinator.sock", "--die-with-parent", os.getpid(),
+        preexec_fn=tell_twice))
+    self.assertEqual(done.code, 0, done)
+    self.assertIn("serving on unix:", done.stderr)
+    self.assertFalse(folder.exists())
+
   def test_sockets_are_for_owner_and_group(self):
     coordinator, address = self.start_coordinator()
     stage = self.start_stage(address)
