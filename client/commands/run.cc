@@ -128,6 +128,7 @@ class Run {
     // The processes before the folder: they write there.
     StopCluster();
     if (directory_.has_value()) directory_->Remove();
+    output_.reset();
     if (stop_signal_ != 0) {
       std::fprintf(stderr, "penstock: %s\n",
                    DescribeEarlyStop(stop_signal_).c_str());
@@ -292,12 +293,12 @@ class Run {
 
   // What is left to do may hang, at a disk or because nobody takes what is
   // shown, and hears no signal then: there is nothing left to be ended by us.
+  // So what is shown comes last, the rest of output_ included.
   void StopCluster() {
     if (cluster_ != nullptr) {
       cluster_->Stop(abandoned_ ? kAbandonLimit : kStopLimit);
     }
     common::process::LetStopSignalsEnd();
-    output_.reset();
   }
 
   int Finish() {
@@ -309,18 +310,19 @@ class Run {
     if (!IsOver(job_)) directory_->RemoveUnfinished();
     const RunEnd end{
         .stop_signal = stop_signal_, .coordinator = failure_, .job = job_};
-    if (const std::string text = Describe(end, *directory_); !text.empty()) {
-      std::fprintf(stderr, "penstock: %s\n", text.c_str());
-    }
+    RunResults results(*directory_, flags_.format == "json"
+                                        ? RunResults::Format::kJson
+                                        : RunResults::Format::kTable);
     if (IsRefused(end)) {
       directory_->Remove();  // Nothing of it stays.
     } else {
-      RunResults results(*directory_, flags_.format == "json"
-                                          ? RunResults::Format::kJson
-                                          : RunResults::Format::kTable);
       results.Complete(*cluster_);
-      results.Print(job_);
     }
+    output_.reset();
+    if (const std::string text = Describe(end, *directory_); !text.empty()) {
+      std::fprintf(stderr, "penstock: %s\n", text.c_str());
+    }
+    if (!IsRefused(end)) results.Print(job_);
     return ExitCodeOf(end);
   }
 

@@ -16,14 +16,14 @@ namespace penstock::client::commands {
 namespace fs = std::filesystem;
 
 void RunResults::Complete(const LocalCluster& cluster) {
-  Complain(cluster.SaveCoordinatorLog(
-      (fs::path(directory_.logs()) / "coordinator.log").string()));
-  const absl::Status reported = report::WriteReport(directory_.path());
-  Complain(reported);
-  has_report_ = reported.ok();
+  log_ = cluster.SaveCoordinatorLog(
+      (fs::path(directory_.logs()) / "coordinator.log").string());
+  report_ = report::WriteReport(directory_.path());
 }
 
 void RunResults::Print(const v1::Job& job) {
+  Complain(log_);
+  Complain(report_);
   const std::string text = SummaryText(job);
   if (text.empty()) {
     // The job came to none.
@@ -36,7 +36,7 @@ void RunResults::Print(const v1::Job& job) {
   } else {
     Complain(summary.status());
   }
-  if (format_ == Format::kJson || !has_report_) return;
+  if (format_ == Format::kJson || !report_.ok()) return;
   std::printf("report: %s\n", PathOf(common::ids::kReportFile).c_str());
 }
 

@@ -14,7 +14,7 @@
 
 namespace penstock::client::commands {
 
-// Says on stderr what cannot be read or written, each once. Thread-compatible.
+// Thread-compatible.
 class RunResults {
  public:
   enum class Format { kTable, kJson };
@@ -23,11 +23,12 @@ class RunResults {
   RunResults(const RunDirectory& directory, Format format)
       : directory_(directory), format_(format) {}
 
-  // The coordinator's log and the report join the others.
+  // The coordinator's log and the report join the others. Shows nothing.
   void Complete(const LocalCluster& cluster);
 
-  // On stdout: summary.json as it is, or its table and where the report is;
-  // nothing where the job came to no summary. After Complete().
+  // On stderr: what could not be written or read, here and in Complete(), each
+  // once. On stdout: summary.json as it is, or its table and where the report
+  // is; nothing where the job came to no summary. After Complete().
   void Print(const v1::Job& job);
 
  private:
@@ -38,8 +39,8 @@ class RunResults {
 
   const RunDirectory& directory_;
   const Format format_;
+  absl::Status log_, report_;  // Complete()'s.
   std::set<std::string> complaints_;
-  bool has_report_ = false;
 };
 
 }  // namespace penstock::client::commands

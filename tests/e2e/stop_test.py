@@ -198,6 +198,31 @@ class StopTest(rc.RunningCase):
     self.assertRegex(text, r"(?s)^note: .*\nstep 1/.*\nstopping .*\n"
                      r"penstock: stopped by SIGTERM.*\nreport: ")
 
+  def test_output_that_nobody_takes_does_not_hold_up_the_results(self):
+    _, writer = self.full_pipe()
+    self.write_job()
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run",
+                       stderr=writer)
+    os.close(writer)
+    pc.wait_until((self.work / "run/report.html").exists, "the report")
+    self.assertTrue((self.work / "run/logs/coordinator.log").exists())
+    since = self.kill(child.pid, signal.SIGTERM)
+    self.assertEqual(self.end_within_limit(child, since).code, -signal.SIGTERM)
+
+  def test_output_that_nobody_takes_keeps_nothing_of_a_refused_run(self):
+    _, writer = self.full_pipe()
+    self.write_job()
+    (self.work / "text.txt").write_text("short")
+    before = self.work.stat().st_mtime_ns
+    child = self.start("penstock", "run", "job.yaml", "--run-dir", "run",
+                       stderr=writer)
+    os.close(writer)
+    pc.wait_until(lambda: self.work.stat().st_mtime_ns != before and
+                  not (self.work / "run").exists(),
+                  "the run directory was made and is gone")
+    since = self.kill(child.pid, signal.SIGTERM)
+    self.assertEqual(self.end_within_limit(child, since).code, -signal.SIGTERM)
+
   def test_run_that_has_ended_its_processes_is_ended_by_a_signal(self):
     _, writer = self.full_pipe()
     self.write_job()
