@@ -1,5 +1,6 @@
 #include "client/patient_output.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,11 @@ void PatientOutput::WriteOut(const std::string& text) {
   while (done < text.size()) {
     const ssize_t taken = write(fd_, text.data() + done, text.size() - done);
     if (taken < 0 && errno == EINTR) continue;
+    if (taken < 0 && errno == EAGAIN) {  // Another program made it so.
+      pollfd out{.fd = fd_, .events = POLLOUT, .revents = 0};
+      poll(&out, 1, -1);
+      continue;
+    }
     if (taken <= 0) return;  // Whoever reads it has gone.
     done += taken;
   }

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "common/file/fd.h"
 #include "gtest/gtest.h"
@@ -69,6 +70,19 @@ TEST_F(PatientOutputTest, ItsEndWaitsUntilAllIsTaken) {
   output.reset();
   writer_.Reset();
   EXPECT_EQ(Read(100), "one\n");
+}
+
+TEST_F(PatientOutputTest, ADescriptorThatDoesNotBlockIsWaitedForToo) {
+  ASSERT_EQ(fcntl(writer_.get(), F_SETFL, O_NONBLOCK), 0);
+  std::optional<PatientOutput> output(writer_.get());
+  const std::string full(2 * room_ + 100, 'x');
+  output->Write(full);
+  std::thread ending([&] {
+    output.reset();
+    writer_.Reset();
+  });
+  EXPECT_EQ(Read(full.size() + 1), full);
+  ending.join();
 }
 
 TEST_F(PatientOutputTest, AReaderThatHasGoneIsNotWaitedFor) {
