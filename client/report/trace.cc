@@ -23,6 +23,16 @@ int Small(int64_t value) {
       std::clamp<int64_t>(value, -1, std::numeric_limits<int>::max()));
 }
 
+// From the first command's start to the last one's end, in seconds.
+double SpanOf(const TracedStep& step) {
+  double first = std::numeric_limits<double>::infinity(), last = -first;
+  for (const HeatmapBox& box : step.boxes) {
+    first = std::min(first, box.start);
+    last = std::max(last, box.end);
+  }
+  return first <= last ? last - first : 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<TracedStep>> ParseTrace(absl::string_view text,
@@ -82,15 +92,6 @@ absl::StatusOr<std::vector<TracedStep>> ParseTrace(absl::string_view text,
 }
 
 bool IsWarmUp(const TracedStep& step) { return step.step <= kWarmUpSteps; }
-
-double SpanOf(const TracedStep& step) {
-  double first = std::numeric_limits<double>::infinity(), last = -first;
-  for (const HeatmapBox& box : step.boxes) {
-    first = std::min(first, box.start);
-    last = std::max(last, box.end);
-  }
-  return first <= last ? last - first : 0;
-}
 
 const TracedStep* SteadyStep(const std::vector<TracedStep>& steps) {
   size_t most = 0;

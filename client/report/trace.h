@@ -34,9 +34,6 @@ const TracedStep* SteadyStep(const std::vector<TracedStep>& steps);
 // One of the job's first two, which fill memory and caches.
 bool IsWarmUp(const TracedStep& step);
 
-// From the first command's start to the last one's end, in seconds.
-double SpanOf(const TracedStep& step);
-
 }  // namespace penstock::client::report
 
 #endif  // PENSTOCK_CLIENT_REPORT_TRACE_H_
