@@ -14,6 +14,17 @@
 namespace penstock::coordinator::dispatch {
 namespace {
 
+// InvalidArgument with FILE:LINE:COL and reason `reason`, for a rule that
+// knows only the key.
+absl::Status AtKey(const NewJob& job, const std::string& key_path,
+                   const std::string& message, const std::string& reason) {
+  return common::status::WithReason(
+      absl::InvalidArgumentError(spec::Render(
+          spec::Violation{.key_path = key_path, .message = message},
+          job.positions)),
+      reason);
+}
+
 absl::Status FailureOf(const NewJob& job, const CheckedInputs& checked) {
   const v1::Cause& failure = checked.answer.failure();
   std::string reason = failure.reason();
@@ -169,15 +180,6 @@ absl::Status ResolveEvaluation(const NewJob& job,
 }
 
 }  // namespace
-
-absl::Status AtKey(const NewJob& job, const std::string& key_path,
-                   const std::string& message, const std::string& reason) {
-  return common::status::WithReason(
-      absl::InvalidArgumentError(spec::Render(
-          spec::Violation{.key_path = key_path, .message = message},
-          job.positions)),
-      reason);
-}
 
 absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal) {
   const std::string reason = common::status::Reason(refusal);

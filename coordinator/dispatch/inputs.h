@@ -41,13 +41,9 @@ struct ResolvedInputs {
 absl::StatusOr<ResolvedInputs> ResolveInputs(
     const NewJob& job, const std::vector<CheckedInputs>& answers);
 
-// InvalidArgument with FILE:LINE:COL and reason `reason`, for a rule that
-// knows only the key.
-absl::Status AtKey(const NewJob& job, const std::string& key_path,
-                   const std::string& message, const std::string& reason);
-
-// As AtKey for a refusal of the planner, with its key path and reason. A plan
-// that does not fit is InvalidArgument too: to ask again would not help.
+// InvalidArgument with FILE:LINE:COL for a refusal of the planner, with its key
+// path and reason. A plan that does not fit is InvalidArgument too: to ask
+// again would not help.
 absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal);
 
 }  // namespace penstock::coordinator::dispatch

@@ -19,6 +19,22 @@ constexpr absl::Duration kSettled = absl::Seconds(2);
 // A rank may have more of them; the first ones say where to look.
 constexpr size_t kEdgesNamed = 4;
 
+// "activation 0->1".
+std::string EdgeText(const v1::Edge& edge) {
+  // The numbers in common.proto are EdgeKind's.
+  using common::ids::EdgeKind;
+  static_assert(static_cast<int>(EdgeKind::kActivation) ==
+                v1::EDGE_KIND_ACTIVATION);
+  static_assert(static_cast<int>(EdgeKind::kGradient) ==
+                v1::EDGE_KIND_GRADIENT);
+  static_assert(static_cast<int>(EdgeKind::kTiedGradient) ==
+                v1::EDGE_KIND_TIED_GRADIENT);
+  static_assert(static_cast<int>(EdgeKind::kTiedSum) == v1::EDGE_KIND_TIED_SUM);
+  return common::ids::ToString({.source_stage = edge.source_stage(),
+                                .target_stage = edge.target_stage(),
+                                .kind = static_cast<EdgeKind>(edge.kind())});
+}
+
 std::string Text(const std::vector<RankStanding>& ranks, int rank,
                  absl::Duration silence) {
   const RankStanding& r = ranks[rank];
@@ -40,21 +56,6 @@ std::string Text(const std::vector<RankStanding>& ranks, int rank,
 }
 
 }  // namespace
-
-std::string EdgeText(const v1::Edge& edge) {
-  // The numbers in common.proto are EdgeKind's.
-  using common::ids::EdgeKind;
-  static_assert(static_cast<int>(EdgeKind::kActivation) ==
-                v1::EDGE_KIND_ACTIVATION);
-  static_assert(static_cast<int>(EdgeKind::kGradient) ==
-                v1::EDGE_KIND_GRADIENT);
-  static_assert(static_cast<int>(EdgeKind::kTiedGradient) ==
-                v1::EDGE_KIND_TIED_GRADIENT);
-  static_assert(static_cast<int>(EdgeKind::kTiedSum) == v1::EDGE_KIND_TIED_SUM);
-  return common::ids::ToString({.source_stage = edge.source_stage(),
-                                .target_stage = edge.target_stage(),
-                                .kind = static_cast<EdgeKind>(edge.kind())});
-}
 
 std::string ReportUnconnected(const std::vector<OpenEdge>& edges) {
   std::vector<std::string> texts;

@@ -11,9 +11,6 @@
 
 namespace penstock::coordinator::dispatch {
 
-// "activation 0->1".
-std::string EdgeText(const v1::Edge& edge);
-
 // A data edge that does not stand yet, seen from one of its ranks.
 struct OpenEdge {
   v1::Edge edge;

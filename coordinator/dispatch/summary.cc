@@ -123,6 +123,24 @@ ordered_json Versions(const SummaryRequest& request) {
           {"devices", devices}};
 }
 
+// SHA-256 over all parameters in lexicographic order of their names: each as
+// name, a zero byte, and its 32-byte digest. Hex.
+std::string WeightsDigest(const std::vector<v1::EndReport>& ends) {
+  std::map<std::string, std::string> digests;
+  for (const v1::EndReport& end : ends) {
+    for (const v1::TensorDigest& digest : end.digests()) {
+      digests[digest.name()] = digest.sha256();
+    }
+  }
+  common::digest::Sha256 all;
+  for (const auto& [name, digest] : digests) {
+    all.Update(absl::string_view(name));
+    all.Update(absl::string_view("\0", 1));
+    all.Update(absl::string_view(digest));
+  }
+  return common::digest::ToHex(all.Finish());
+}
+
 // What was trained, how well and how fast.
 void AddResults(const SummaryRequest& request, ordered_json& summary) {
   const v1::Job& job = request.job;
@@ -157,22 +175,6 @@ void AddResults(const SummaryRequest& request, ordered_json& summary) {
 }
 
 }  // namespace
-
-std::string WeightsDigest(const std::vector<v1::EndReport>& ends) {
-  std::map<std::string, std::string> digests;
-  for (const v1::EndReport& end : ends) {
-    for (const v1::TensorDigest& digest : end.digests()) {
-      digests[digest.name()] = digest.sha256();
-    }
-  }
-  common::digest::Sha256 all;
-  for (const auto& [name, digest] : digests) {
-    all.Update(absl::string_view(name));
-    all.Update(absl::string_view("\0", 1));
-    all.Update(absl::string_view(digest));
-  }
-  return common::digest::ToHex(all.Finish());
-}
 
 std::string Fingerprint(const spec::JobSpec& spec,
                         const std::string& data_digest) {

@@ -32,10 +32,6 @@ struct SummaryRequest {
 // numbers beside them. Pretty-printed, ends in a newline.
 std::string Summary(const SummaryRequest& request);
 
-// SHA-256 over all parameters in lexicographic order of their names: each as
-// name, a zero byte, and its 32-byte digest. Hex.
-std::string WeightsDigest(const std::vector<v1::EndReport>& ends);
-
 // SHA-256 of the resolved spec without paths, and the data's digest. Hex.
 std::string Fingerprint(const spec::JobSpec& spec,
                         const std::string& data_digest);

@@ -148,15 +148,7 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
   return memory;
 }
 
-}  // namespace
-
-schedule::Placement PlacementOf(const PlanRequest& request) {
-  return request.given.has_value()
-             ? request.given->placement
-             : schedule::LoopPlacement(
-                   {.ranks = request.ranks, .chunks = request.chunks});
-}
-
+// The layers of each virtual stage. InvalidArgument as the partitioner says.
 absl::StatusOr<std::vector<StageLayers>> PlanStages(
     const PlanRequest& request) {
   const int stages = request.ranks * request.chunks;
@@ -170,6 +162,15 @@ absl::StatusOr<std::vector<StageLayers>> PlanStages(
   ASSIGN_OR_RETURN(const std::vector<int64_t> partition,
                    BalancedPartition(costs, blocks, stages));
   return LayersOfStages(partition);
+}
+
+}  // namespace
+
+schedule::Placement PlacementOf(const PlanRequest& request) {
+  return request.given.has_value()
+             ? request.given->placement
+             : schedule::LoopPlacement(
+                   {.ranks = request.ranks, .chunks = request.chunks});
 }
 
 absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {

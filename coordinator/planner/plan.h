@@ -54,10 +54,6 @@ struct Plan {
 // Which rank holds which virtual stage: the given schedule's word, or a loop.
 schedule::Placement PlacementOf(const PlanRequest& request);
 
-// The layers of each virtual stage only: what is needed to check inputs.
-// InvalidArgument as the partitioner says.
-absl::StatusOr<std::vector<StageLayers>> PlanStages(const PlanRequest& request);
-
 // InvalidArgument with a key path (refusal.h): partition, stages, schedule (the
 //   generator's or the verifier's word).
 // ResourceExhausted, reason OUT_OF_MEMORY, at pipeline.memory_limit: names the
