@@ -6,7 +6,7 @@
 //   client  --CreateJob, CancelJob-->  +------+  --PublishJob, WriteJobFile-->
 //   stage   --RegisterStage, session-> | Core |  --SendToStage, CloseSession->
 //   parent  --ReportStageExit------->  +------+  --ProbeMonitor, MakePlan-->
-//   clock   --Tick-->                                 --ForgetJob-->
+//   clock   --Tick-->                  --ChangeJobFolder, ForgetJob-->
 //
 // Inside: registry/ knows the stages, jobs/ the jobs; StageLinks numbers what
 // is sent to a stage and sends it again after a broken session; each job that
@@ -86,8 +86,12 @@ class Core {
 
   // --- Jobs.
 
-  // `job` is PlanJob's (job_plan.h). Unavailable after Close(). AlreadyExists:
-  // job_id is taken. A repeated request_id gets the original job.
+  // `job` is PlanJob's (job_plan.h). A repeated request_id gets the original
+  // job. With validate_only nothing is created: the job has no id.
+  // Unavailable after Close(). InvalidArgument: job_id or request_id cannot be.
+  // AlreadyExists: job_id is taken, request_id made a job of another request,
+  // or a job that has not ended writes to the same run directory. Else why
+  // results cannot go there (NewJob.run_directory_fault).
   absl::StatusOr<v1::Job> CreateJob(const PlannedJob& job, const Now& now,
                                     Actions& actions);
   // NotFound. FailedPrecondition: it has ended.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/ids/result_names.h"
 #include "common/rpc/cause.h"
 #include "common/time/duration_text.h"
 #include "coordinator/dispatch/job_run.h"
@@ -210,8 +211,8 @@ void JobRun::EndWithout(const RunContext& context) {
   log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
               .kind = "RESULTS_NOT_WRITTEN",
               .message = absl::StrCat(
-                  log_.job().run_directory(),
-                  "/summary.json is not written, and maybe other results are "
+                  log_.job().run_directory(), "/", common::ids::kSummaryFile,
+                  " is not written, and maybe other results are "
                   "not: their disk has not taken them for ",
                   common::time::DurationText(context.now.monotonic - since_),
                   ". They follow when it does, unless the coordinator ends "

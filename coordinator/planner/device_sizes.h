@@ -16,8 +16,8 @@ namespace penstock::coordinator::planner {
 struct KernelSizes {
   int64_t lanes = 0;  // Floats of a vector.
   int64_t panel = 0;  // Columns of a packed panel.
-  int64_t kc = 0;     // Depth of a packed block of rows, and its rows.
-  int64_t mc = 0;
+  int64_t kc = 0;     // Depth of a packed block of rows.
+  int64_t mc = 0;     // Its rows.
 };
 // None for devices that pack nothing, and for ids that are not known here: an
 // older or newer stage's, whose sizes nobody can tell.
