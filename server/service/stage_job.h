@@ -47,12 +47,12 @@ struct StageResources {
 
 // What a job reads from files: its data, opened (which reads all of it) once
 // for the check of inputs and for the assignment that follows, and how far
-// reading has come. Thread-compatible: confined to the runner's worker, but for
-// pieces().
+// reading, or making weights where none are read, has come. Thread-compatible:
+// confined to the runner's worker, but for pieces().
 class JobInputs {
  public:
-  // `stopped` is asked after each piece that is read; its error ends the
-  // reading and is returned.
+  // `stopped` is asked after each piece; its error ends the reading and is
+  // returned.
   explicit JobInputs(std::function<absl::Status()> stopped)
       : stopped_(std::move(stopped)) {}
 
@@ -64,7 +64,8 @@ class JobInputs {
   // The job is over: its files may be others when the next one opens them.
   void Reset();
 
-  // A piece of data, of a tensor: whatever shows that files are being read.
+  // A piece of data or of a tensor is read or made: what shows that the stage
+  // gets on.
   absl::Status PieceDone() {
     pieces_.fetch_add(1, std::memory_order_relaxed);
     return stopped_();
