@@ -13,11 +13,11 @@ namespace penstock::client::commands {
 
 struct RunFlags {
   std::string job_file;
-  int stages = 0;             // 0: as the job file says.
-  std::string run_directory;  // "": runs/NAME-YYYYmmdd-HHMMSS
-  std::vector<std::string> overrides;
-  std::string format = "table";
-  std::string progress = "auto";
+  int stages = 0;                      // 0: as the job file says.
+  std::string run_directory;           // "": runs/NAME-YYYYmmdd-HHMMSS
+  std::vector<std::string> overrides;  // key=value.
+  std::string format = "table";        // Or json.
+  std::string progress = "auto";       // Or plain, none.
 };
 
 // The job file's bytes, its overrides, and the folder that its paths start

@@ -15,9 +15,16 @@ namespace penstock::client::commands {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// In the log folder.
+constexpr char kCoordinatorLog[] = "coordinator.log";
+
+}  // namespace
+
 void RunResults::Complete(const LocalCluster& cluster) {
   log_ = cluster.SaveCoordinatorLog(
-      (fs::path(directory_.logs()) / "coordinator.log").string());
+      (fs::path(directory_.logs()) / kCoordinatorLog).string());
   report_ = report::WriteReport(directory_.path());
 }
 
@@ -52,7 +59,8 @@ std::string RunResults::SummaryText(const v1::Job& job) {
     Complain(text.status());
   } else if (!job.summary_json().empty()) {
     Complain(absl::NotFoundError(
-        absl::StrCat(path, " is not there; logs/coordinator.log may say why")));
+        absl::StrCat(path, " is not there; ", common::ids::kLogFolder, "/",
+                     kCoordinatorLog, " may say why")));
   }
   return job.summary_json();
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "client/report/sections.h"
 #include "client/report/text.h"
+#include "common/ids/result_names.h"
 
 namespace penstock::client::report {
 namespace {
@@ -54,7 +55,7 @@ std::string Item(const JobEvent& event, bool first_cause) {
 }
 
 std::string More(size_t count) {
-  return MoreIn("events.jsonl", count - std::min(count, kMostShown));
+  return MoreIn(common::ids::kEventsFile, count - std::min(count, kMostShown));
 }
 
 std::string Failures(const RunFiles& files) {

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "client/report/sections.h"
 #include "client/report/text.h"
+#include "common/ids/result_names.h"
 
 namespace penstock::client::report {
 namespace {
@@ -173,7 +174,7 @@ std::string StagesSection(const RunFiles& files) {
       "<th class=\"num\">predicted</th><th class=\"num\">measured</th><th></th>"
       "</tr></thead>\n<tbody>\n",
       rows, "</tbody></table></div>\n",
-      MoreIn("summary.json", summary.stages.size() - shown.size()),
+      MoreIn(common::ids::kSummaryFile, summary.stages.size() - shown.size()),
       "</section>\n");
 }
 
