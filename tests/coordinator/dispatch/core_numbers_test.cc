@@ -20,7 +20,7 @@ using v1::Job;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 // A job of two stages with evaluations, of which stage-1, with the head, is
-// `changed`; and after it one that it does as it should.
+// changed by `change`; and after it one that it does as it should.
 Job RunWith(const std::function<void(FakeStage& stage)>& change) {
   FakeCluster cluster;
   cluster.Start(2);

@@ -5,7 +5,6 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
