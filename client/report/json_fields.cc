@@ -1,7 +1,6 @@
 #include "client/report/json_fields.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 
