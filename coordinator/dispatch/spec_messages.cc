@@ -1,6 +1,5 @@
 #include "coordinator/dispatch/spec_messages.h"
 
-#include "common/log/log.h"
 #include "common/status/key_path.h"
 #include "coordinator/schedule/text.h"
 #include "coordinator/spec/enum_names.h"

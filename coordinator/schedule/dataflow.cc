@@ -1,7 +1,5 @@
 #include "coordinator/schedule/dataflow.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
 

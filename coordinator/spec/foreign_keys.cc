@@ -1,7 +1,6 @@
 #include "coordinator/spec/foreign_keys.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 #include "absl/strings/ascii.h"

@@ -1,6 +1,5 @@
 #include "coordinator/spec/hf_config.h"
 
-#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -1,6 +1,5 @@
 #include "coordinator/spec/paths.h"
 
-#include "absl/strings/str_cat.h"
 #include "coordinator/spec/yaml_tree.h"
 
 namespace penstock::coordinator::spec {
