@@ -1,7 +1,6 @@
 #include "server/executor/stage_assignment.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "common/ids/op_letter.h"

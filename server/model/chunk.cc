@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/log/log.h"
 #include "common/status/status_macros.h"
 #include "server/model/rope.h"
 
