@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/log/log.h"
 
 namespace penstock::testing {
 

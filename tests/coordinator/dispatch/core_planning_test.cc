@@ -1,8 +1,6 @@
 // Plans are made elsewhere: what the core does meanwhile, and with the answer.
 #include <string>
 
-#include "absl/status/status.h"
-#include "common/status/error_details.h"
 #include "coordinator/dispatch/core.h"
 #include "coordinator/dispatch/job_plan.h"
 #include "gmock/gmock.h"

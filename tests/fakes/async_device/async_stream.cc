@@ -1,7 +1,5 @@
 #include "tests/fakes/async_device/async_stream.h"
 
-#include "common/log/log.h"
-
 namespace penstock::tests::fakes {
 
 using common::sync::MutexLock;

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
 #include "gmock/gmock.h"

@@ -11,7 +11,6 @@
 #include <optional>
 #include <random>
 
-#include "absl/time/time.h"
 #include "benchmark/benchmark.h"
 #include "common/log/log.h"
 #include "server/device/cpu/factory.h"
