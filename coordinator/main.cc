@@ -157,7 +157,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   penstock::common::rpc::AddListenFlags(app, "clients and stages",
                                         flags.listen);
   app.add_option("--state-dir", flags.state_dir,
-                 "Folder of jobs and their results")
+                 "Folder of jobs' results, and of the count of starts")
       ->capture_default_str();
   app.add_option("--lease", flags.lease,
                  "A stage that is silent for this long is lost")
