@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "common/rpc/cause.h"
 #include "common/rpc/message_limit.h"
+#include "common/status/error_details.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
