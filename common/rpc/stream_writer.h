@@ -63,6 +63,10 @@ struct StreamQueueLimit {
   // One more than that ends the stream with this status. OK: the oldest that
   // waits is dropped in its place.
   absl::Status when_full;
+  // Called before that end, with the writer's lock held: cancels the call of a
+  // peer that may never take what is under way, behind which the status waits.
+  // None: the call lasts until its peer has taken that.
+  std::function<void()> cut_off;
 };
 
 // A member of a reactor, which calls OnWriteDone(), OnCancel() and OnDone()
@@ -82,6 +86,7 @@ class StreamWriter {
     if (end_.has_value()) return;
     if (queue_.size() >= limit_.messages) {
       if (!limit_.when_full.ok()) {
+        if (limit_.cut_off != nullptr) limit_.cut_off();
         EndNow(limit_.when_full);
         return;
       }

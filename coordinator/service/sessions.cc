@@ -41,8 +41,12 @@ class SessionReactor final : public Stream,
                              public common::rpc::ClosableReactor {
  public:
   SessionReactor(GrpcSessions& sessions, SessionId id,
-                 common::rpc::Admission::Ticket ticket)
-      : sessions_(sessions), id_(id), ticket_(std::move(ticket)) {
+                 common::rpc::Admission::Ticket ticket,
+                 grpc::CallbackServerContext& context)
+      : sessions_(sessions),
+        id_(id),
+        ticket_(std::move(ticket)),
+        context_(context) {
     reads_.Release();
   }
 
@@ -72,14 +76,19 @@ class SessionReactor final : public Stream,
   GrpcSessions& sessions_;
   const SessionId id_;
   const common::rpc::Admission::Ticket ticket_;
+  grpc::CallbackServerContext& context_;  // gRPC's, until OnDone.
   // Own synchronisation.
   common::sync::HappensBefore reads_;
   common::rpc::StreamWriter<v1::CoordinatorMessage> writer_{
       common::rpc::ServerWrites<v1::CoordinatorMessage>(*this),
       {.messages = kLargestBacklog,
-       .when_full = absl::UnavailableError(
-           absl::StrCat("the stage reads nothing: more than ", kLargestBacklog,
-                        " messages to it are waiting"))}};
+       .when_full = absl::CancelledError("the stage reads nothing"),
+       .cut_off = [this] {
+         LOG(WARNING) << "session " << id_ << " is ended: its stage reads "
+                      << "nothing, and more than " << kLargestBacklog
+                      << " messages to it are waiting";
+         context_.TryCancel();
+       }}};
   // gRPC's while a read is under way; the read chain's.
   v1::StageMessage incoming_;
   bool said_hello_ = false;
@@ -140,7 +149,7 @@ class GrpcSessions final : public Sessions,
         });
   }
 
-  Stream* StageSession(grpc::CallbackServerContext*) override {
+  Stream* StageSession(grpc::CallbackServerContext* context) override {
     absl::StatusOr<common::rpc::Admission::Ticket> ticket =
         admissions_.sessions.Enter();
     if (!ticket.ok()) {
@@ -150,7 +159,8 @@ class GrpcSessions final : public Sessions,
     SessionReactor* reactor = nullptr;
     {
       MutexLock lock(&mutex_);
-      reactor = new SessionReactor(*this, next_id_++, *std::move(ticket));
+      reactor =
+          new SessionReactor(*this, next_id_++, *std::move(ticket), *context);
       open_[reactor->id()] = reactor;
       speechless_[reactor->id()] = clock_.Monotonic();
     }

@@ -147,6 +147,27 @@ TEST(StreamWriterTest, AFullQueueEndsTheStreamAndDropsWhatWaits) {
                                                 HasSubstr("too slow"))));
 }
 
+TEST(StreamWriterTest, WhoTakesNothingIsCutOffBeforeTheEnd) {
+  FakeStream stream;
+  size_t ends_at_cut = 1;
+  int cuts = 0;
+  StreamWriter<std::string> writer(
+      stream.Operations(true), {.messages = 1,
+                                .when_full = absl::CancelledError("too slow"),
+                                .cut_off = [&] {
+                                  ++cuts;
+                                  ends_at_cut = stream.ends.size();
+                                }});
+  writer.Write("under way");
+  writer.Write("a");
+  EXPECT_EQ(cuts, 0);
+  writer.Write("b");
+  writer.Write("c");
+  EXPECT_EQ(cuts, 1);
+  EXPECT_EQ(ends_at_cut, 0);
+  EXPECT_EQ(stream.ends.size(), 1);
+}
+
 TEST(StreamWriterTest, AFullQueueKeepsTheNewestWhereThatIsTheRule) {
   FakeStream stream;
   StreamWriter<std::string> writer(stream.Operations(true), {.messages = 1});
