@@ -1,6 +1,7 @@
 #include "common/rpc/unix_socket.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,15 +27,18 @@ std::string FolderOf(const std::string& path) {
 
 // Keeps other servers from what is between a look at a path of the folder and
 // the change that follows. Held for a few system calls; the kernel gives it up
-// for a process that is killed. Where the file system has no locks, two servers
-// that start in the same millisecond are not kept apart.
+// for a process that is killed. Where the file system has no locks, or another
+// program keeps this one for a second, two servers that start in the same
+// millisecond are not kept apart.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder)
       : fd_(open(folder.empty() ? "." : folder.c_str(),
                  O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (fd_ < 0) return;
-    while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+    for (int tries = 0; tries < 100; ++tries) {
+      if (flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+      poll(nullptr, 0, 10);
     }
   }
   ~FolderLock() {

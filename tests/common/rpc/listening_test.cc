@@ -1,4 +1,6 @@
 // Where daemons listen: the flags' rule, and what is said when they cannot.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -209,6 +211,17 @@ TEST(ListeningTest, OfTwoThatStartAtOnceOnADeadSocketOneHasIt) {
     ASSERT_GE(fd, 0);
     close(fd);
   }
+}
+
+TEST(ListeningTest, AFolderThatSomebodyKeepsLockedHoldsUpNobody) {
+  const tests::fakes::TempDir dir;
+  const int folder = open(dir.path().c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(flock(folder, LOCK_EX), 0);
+  const absl::Cleanup closing = [folder] { close(folder); };
+  Server server;
+  EXPECT_OK(server.Listen(absl::StrCat("unix:", dir.Path("a.sock"))));
+  server.server.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
 TEST(ListeningTest, APathOfTheGreatestLengthIsListenedOn) {
