@@ -130,7 +130,7 @@ class GrpcJobServer final : public JobServer,
     // Parsing opens files, and planning computes: not on gRPC's threads, nor on
     // the core's.
     return Call::Begin(
-        request, response, admissions_.calls, reactors_, intake_queue_,
+        request, response, admissions_.jobs, reactors_, intake_queue_,
         [this](const std::shared_ptr<Call>& call) {
           absl::StatusOr<dispatch::PlannedJob> job =
               ReadAndPlan(call->request());

@@ -9,7 +9,8 @@ namespace penstock::coordinator::service {
 struct Limits {
   int sessions = 1024;  // Stages.
   int watches = 1024;   // WatchJob streams.
-  int calls = 1024;     // Unary, together, beside those that compute.
+  int calls = 1024;     // Unary, together, beside those that follow.
+  int jobs = 64;        // CreateJob: each keeps its request, some may be 4 MiB.
   int plans = 16;       // SimulateSchedule and VerifySchedule: seconds each.
 };
 
@@ -21,12 +22,14 @@ struct Admissions {
         watches("WatchJob streams", limits.watches,
                 "end one of them, or ask with GetJob"),
         calls("calls under way", limits.calls, "try again in a moment"),
+        jobs("jobs to read and plan", limits.jobs, "try again in a moment"),
         plans("schedules to simulate or verify", limits.plans,
               "try again in a moment") {}
 
   common::rpc::Admission sessions;
   common::rpc::Admission watches;
   common::rpc::Admission calls;
+  common::rpc::Admission jobs;
   common::rpc::Admission plans;
 };
 

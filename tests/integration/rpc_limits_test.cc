@@ -206,5 +206,14 @@ TEST_F(RpcLimitsTest, OneCallTooManyIsAnswered) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("try again"));
 }
 
+TEST_F(RpcLimitsTest, JobsToReadTakeNoPlaceOfOtherCalls) {
+  StartCoordinator({.jobs = 0});
+  const absl::Status status = client_->CreateJob({}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("jobs to read and plan"));
+  EXPECT_OK(client_->ListStages().status());
+}
+
 }  // namespace
 }  // namespace penstock
