@@ -9,6 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/text/quote.h"
+#include "common/text/utf8.h"
 
 namespace penstock::common::log {
 namespace {
@@ -35,6 +37,19 @@ const char* Name(Severity severity) {
   return "?";
 }
 
+// Up to a whole character, where it is UTF-8.
+std::string Cut(std::string message) {
+  if (message.size() <= kMaxMessageBytes) return message;
+  size_t kept = kMaxMessageBytes;
+  while (kept + 3 > kMaxMessageBytes &&
+         text::ContinuesCharacter(message[kept])) {
+    --kept;
+  }
+  return absl::StrCat(message.substr(0, kept), "... (", message.size() - kept,
+                      " more bytes)");
+}
+
+// Of UTF-8.
 std::string JsonEscape(absl::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -62,23 +77,25 @@ Line::~Line() {
   if (severity_ >= options.minimum || severity_ == Severity::kFatal) {
     const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ",
                                               absl::Now(), absl::UTCTimeZone());
-    std::string text;
+    const std::string message = Cut(stream_.str());
+    std::string line;
     if (options.format == Format::kJson) {
-      text = absl::StrFormat(
+      line = absl::StrFormat(
           "{\"time\":\"%s\",\"level\":\"%s\",\"process\":\"%s\","
           "\"source\":\"%s:%d\",\"message\":\"%s\"}\n",
           time, Name(severity_), JsonEscape(options.process), file_, line_,
-          JsonEscape(stream_.str()));
+          JsonEscape(text::Utf8OrEscaped(message)));
     } else {
-      text = absl::StrFormat(
-          "%s %s %s%s%s:%d] %s\n", time, Name(severity_), options.process,
-          options.process.empty() ? "" : " ", file_, line_, stream_.str());
+      line =
+          absl::StrFormat("%s %s %s%s%s:%d] %s\n", time, Name(severity_),
+                          options.process, options.process.empty() ? "" : " ",
+                          file_, line_, text::OneLine(message));
     }
     // One write: lines of several threads and processes do not mix.
     size_t written = 0;
-    while (written < text.size()) {
+    while (written < line.size()) {
       const ssize_t n =
-          write(STDERR_FILENO, text.data() + written, text.size() - written);
+          write(STDERR_FILENO, line.data() + written, line.size() - written);
       if (n <= 0) break;
       written += static_cast<size_t>(n);
     }

@@ -4,12 +4,16 @@
 //   CHECK(slot < slots) << "slot " << slot;
 //
 // Lines go to stderr, each written whole in one call, with UTC time, severity
-// and place; with Format::kJson each is a JSON object instead. A failed CHECK
-// prints and aborts: it is for what cannot happen, never for input.
+// and place; with Format::kJson each is a JSON object instead. A message may
+// quote whatever a peer sent: it stays one line of UTF-8 (common/text/quote.h;
+// in JSON, as JSON escapes) of kMaxMessageBytes, and says what is left out. A
+// failed CHECK prints and aborts: it is for what cannot happen, never for
+// input.
 // Thread-safe.
 #ifndef PENSTOCK_COMMON_LOG_LOG_H_
 #define PENSTOCK_COMMON_LOG_LOG_H_
 
+#include <cstddef>
 #include <sstream>
 #include <string>
 
@@ -21,6 +25,9 @@ namespace penstock::common::log {
 
 enum class Severity { kInfo = 0, kWarning = 1, kError = 2, kFatal = 3 };
 enum class Format { kText, kJson };
+
+// Before escaping.
+inline constexpr size_t kMaxMessageBytes = size_t{16} << 10;
 
 // What one process prints. Set once by main() before threads start.
 struct Options {

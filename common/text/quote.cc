@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/text/utf8.h"
@@ -23,6 +24,24 @@ std::string Quoted(absl::string_view bytes) {
   }
   absl::StrAppend(&quoted, at < bytes.size() ? "...\"" : "\"");
   return quoted;
+}
+
+std::string OneLine(absl::string_view bytes) {
+  std::string line;
+  while (!bytes.empty()) {
+    const size_t character = Utf8SequenceBytes(bytes);
+    const bool plain = character > 0 && !absl::ascii_iscntrl(bytes[0]) &&
+                       ControlBytes(bytes) == 0;
+    const absl::string_view shown =
+        bytes.substr(0, std::max<size_t>(character, 1));
+    if (plain) {
+      line.append(shown.data(), shown.size());
+    } else {
+      line += absl::CHexEscape(shown);
+    }
+    bytes.remove_prefix(shown.size());
+  }
+  return line;
 }
 
 }  // namespace penstock::common::text

@@ -1,5 +1,5 @@
-// Quoting of what somebody else wrote, in messages: short and printable,
-// whatever it is.
+// What somebody else wrote, in messages and log lines: printable, whatever it
+// is.
 #ifndef PENSTOCK_COMMON_TEXT_QUOTE_H_
 #define PENSTOCK_COMMON_TEXT_QUOTE_H_
 
@@ -17,6 +17,10 @@ inline constexpr size_t kMaxQuotedBytes = 64;
 // quotes, backslashes, control characters and what is not UTF-8 are escaped as
 // in C. "..." before the closing quote: some were left out.
 std::string Quoted(absl::string_view bytes);
+
+// All of `bytes` as one line of UTF-8: line feeds and other control characters,
+// and what is not UTF-8, are escaped as in C; quotes and backslashes stay.
+std::string OneLine(absl::string_view bytes);
 
 }  // namespace penstock::common::text
 

@@ -15,7 +15,7 @@ from sources import report, sources
 # Generated messages are penstock/; google/ and grpc/ are the public ones.
 ALLOWED = {
     "common/status": [],
-    "common/log": [],
+    "common/log": ["common/text"],
     "common/file": ["common/status"],
     "common/sync": ["common/status"],
     "common/ids": ["common/log", "common/text"],

@@ -40,5 +40,17 @@ TEST(QuotedTest, IsAlwaysUtf8) {
   }
 }
 
+TEST(OneLineTest, TextStaysAsItIs) {
+  EXPECT_EQ(OneLine(""), "");
+  EXPECT_EQ(OneLine("a \"b\" \\c na\xc3\xafve \xe2\x82\xac"),
+            "a \"b\" \\c na\xc3\xafve \xe2\x82\xac");
+}
+
+TEST(OneLineTest, LineFeedsControlCharactersAndWhatIsNoUtf8AreEscaped) {
+  EXPECT_EQ(OneLine("a\nb\r\tc\x1b[2J\x7f"), R"(a\nb\r\tc\x1b[2J\x7f)");
+  EXPECT_EQ(OneLine(absl::string_view("a\0b", 3)), R"(a\x00b)");
+  EXPECT_EQ(OneLine("\xc2\x9b \xff\xc3"), R"(\xc2\x9b \xff\xc3)");
+}
+
 }  // namespace
 }  // namespace penstock::common::text
