@@ -28,7 +28,7 @@ absl::string_view View(std::string_view text) {
 
 absl::Status ToStatus(simdjson::error_code error, absl::string_view line) {
   if (error == simdjson::MEMALLOC) {
-    return NoMemory(absl::StrCat("a line of ", line.size(), " bytes of JSON"));
+    return NoMemoryForLine(line.size());
   }
   if (error == simdjson::DEPTH_ERROR) {
     return absl::InvalidArgumentError(
@@ -165,6 +165,10 @@ absl::Status NoMemory(absl::string_view what) {
       absl::ResourceExhaustedError(
           absl::StrCat("no memory for ", what, "; free memory on its host")),
       common::status::kReasonOutOfMemory);
+}
+
+absl::Status NoMemoryForLine(size_t bytes) {
+  return NoMemory(absl::StrCat("a line of ", bytes, " bytes of JSON"));
 }
 
 JsonLineParser::JsonLineParser() : document_(std::make_unique<Document>()) {}

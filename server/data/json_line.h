@@ -5,6 +5,7 @@
 #ifndef PENSTOCK_SERVER_DATA_JSON_LINE_H_
 #define PENSTOCK_SERVER_DATA_JSON_LINE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -42,6 +43,8 @@ struct JsonLine {
 
 // ResourceExhausted, reason OUT_OF_MEMORY: no memory for `what`.
 absl::Status NoMemory(absl::string_view what);
+// For a line of so many bytes.
+absl::Status NoMemoryForLine(size_t bytes);
 
 // Keeps its memory from line to line. Thread-compatible.
 class JsonLineParser {
@@ -57,7 +60,7 @@ class JsonLineParser {
   // ours twice, input_ids that are no array of integers from 0 to 2^31-1,
   // labels that are no array of such or -100, labels and input_ids of different
   // lengths, a text that is no string. labels without input_ids are ignored.
-  // NoMemory() for the line. The caller adds file and line number.
+  // NoMemoryForLine(). The caller adds file and line number.
   absl::Status Parse(absl::string_view line, absl::string_view field,
                      JsonLine& out);
 

@@ -198,8 +198,7 @@ absl::Status JsonLines::Read(int64_t index, JsonLine& out) const {
   try {
     status = ReadAgain(index, out);
   } catch (const std::bad_alloc&) {
-    status =
-        NoMemory(absl::StrCat("a line of ", record.bytes, " bytes of JSON"));
+    status = NoMemoryForLine(record.bytes);
   }
   if (!absl::IsResourceExhausted(status)) return status;
   return common::status::Annotate(

@@ -46,7 +46,7 @@ class JsonLines {
   int64_t text_line_at(int64_t offset) const;
 
   // Reads line `index` again. REQUIRES: 0 <= index < count(). DataLoss when it
-  // is no longer what was checked; NoMemory().
+  // is no longer what was checked; NoMemoryForLine().
   absl::Status Read(int64_t index, JsonLine& out) const;
 
  private:
