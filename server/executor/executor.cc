@@ -314,8 +314,7 @@ absl::Duration Executor::CheckDeadline() {
       Describe(*head), " has been at the head of the queue for ",
       common::time::DurationText(head->age), ", ",
       limit == assignment_.command_deadline
-          ? absl::StrCat("command_deadline is ",
-                         common::time::DurationText(limit))
+          ? absl::StrCat("command_deadline is ", absl::FormatDuration(limit))
           : absl::StrCat(kSlowestFactor, " times the slowest command before (",
                          common::time::DurationText(slowest), ") is ",
                          common::time::DurationText(limit)),

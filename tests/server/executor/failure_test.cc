@@ -150,7 +150,7 @@ TEST(FailureTest, EdgeThatBreaksAtTheBarrierIsReportedAtOnce) {
 
 TEST(FailureTest, DeadlineNamesCommandPeerAndTime) {
   Pipeline::Options options = Options(2, 4);
-  options.assignment.command_deadline_ms = 1000;
+  options.assignment.command_deadline_ms = 1001;
   options.hub.faults = {{.edge = {0, 1, EdgeKind::kActivation},
                          .message = 2,
                          .kind = FaultKind::kStall}};
@@ -176,8 +176,8 @@ TEST(FailureTest, DeadlineNamesCommandPeerAndTime) {
       failure.cause().message(),
       AllOf(HasSubstr("F stage 1 micro-batch 2 of step 1 has been at the head "
                       "of the queue for "),
-            HasSubstr("command_deadline is "),
-            HasSubstr(": it waits for activation 0->1 from stage-0")));
+            HasSubstr("command_deadline is 1.001s: it waits for activation "
+                      "0->1 from stage-0")));
   EXPECT_EQ(failure.edge().kind(), v1::EDGE_KIND_ACTIVATION);
   EXPECT_EQ(failure.step(), 1);
   // Its transport is aborted, which the neighbour sees as a broken edge.
