@@ -86,7 +86,9 @@ absl::Duration CommandDeadline(const Options& options,
             (stage.forward + stage.backward_input + stage.backward_weight) +
         evaluation_micro_batches * stage.forward;
   }
-  return std::max(options.command_deadline, absl::Seconds(operations / *speed));
+  return std::max(
+      options.command_deadline,
+      absl::Ceil(absl::Seconds(operations / *speed), absl::Seconds(1)));
 }
 
 absl::Duration StallDeadline(const Options& options,

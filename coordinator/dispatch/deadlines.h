@@ -21,7 +21,8 @@ absl::Status CheckDeadlines(const Options& options);
 // How long a command may be at the head of a rank's queue. With few ranks busy
 // (naive) the last waits for nearly the whole step, and ranks may share a core:
 // so it is options.command_deadline, or the whole step with its evaluation at
-// the lowest speed that is expected of the device, whichever is longer.
+// the lowest speed that is expected of the device, in whole seconds, whichever
+// is longer.
 absl::Duration CommandDeadline(const Options& options,
                                const planner::Plan& plan,
                                const std::string& device_kind,

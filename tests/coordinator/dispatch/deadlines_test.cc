@@ -86,6 +86,13 @@ TEST(DeadlinesTest, ALargeModelHasAsLongAsItsWholeStep) {
             absl::Seconds(3000));
 }
 
+// Its error shows it as it was sent.
+TEST(DeadlinesTest, ADeadlineThatIsComputedIsWholeSeconds) {
+  // An evaluation of one micro-batch: 0.6 s more.
+  EXPECT_EQ(CommandDeadline(Options(), PlanOf(1000), "cpu", 1),
+            absl::Seconds(2001));
+}
+
 TEST(DeadlinesTest, WhatWasMeasuredCountsToo) {
   const Options options;
   EXPECT_EQ(
