@@ -39,12 +39,12 @@ struct Core::State {
   // that still waits for its end.
   JobRun* RunOf(absl::string_view stage) {
     const registry::StageEntry* entry = registry.Find(stage);
-    if (entry != nullptr && !entry->lost()) {
-      JobRun* run = entry->job_id.empty() ? nullptr : FindRun(entry->job_id);
-      return run == nullptr || run->closing() ? nullptr : run;
-    }
+    const bool alive = entry != nullptr && !entry->lost();
     for (const auto& run : runs) {
-      if (run->Has(stage) && !run->closing()) return run.get();
+      if (run->closing()) continue;
+      if (alive ? run->job().id() == entry->job_id : run->Has(stage)) {
+        return run.get();
+      }
     }
     return nullptr;
   }
