@@ -66,15 +66,10 @@ absl::Status CheckHello(const v1::Hello& hello, int64_t epoch) {
 
 void Core::State::TellLost(const registry::Loss& lost, const Now& now,
                            Actions& actions) {
-  const auto& [before, cause] = lost;
-  if (before.connected()) {
-    actions.push_back(
-        CloseSession{before.session, absl::AbortedError(cause.message())});
+  links.End(lost, actions);
+  if (JobRun* run = FindRun(lost.before.job_id); run != nullptr) {
+    run->StageLost(lost.before.name(), lost.cause, Context(now, actions));
   }
-  if (JobRun* run = FindRun(before.job_id); run != nullptr) {
-    run->StageLost(before.name(), cause, Context(now, actions));
-  }
-  links.Forget(before.name());
 }
 
 void Core::State::NoticePause(const Now& now, Actions& actions) {

@@ -65,8 +65,7 @@ struct Core::State {
       TellLost(*lost, now, actions);
     }
   }
-  // The registry has marked it: ends its session, its job hears of it, and what
-  // was said to it is dropped.
+  // The registry has marked it: its link ends, and its job hears of it.
   void TellLost(const registry::Loss& lost, const Now& now, Actions& actions);
   absl::StatusOr<v1::Job> MakeJob(const PlannedJob& planned, const Now& now);
   // Notices that the coordinator itself did not run, since its last tick.

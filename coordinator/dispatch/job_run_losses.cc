@@ -98,8 +98,8 @@ void JobRun::Blame(const RunContext& context) {
     CHECK(entry != nullptr);  // Of a crew nobody is forgotten (Core::Tick).
     const v1::Cause cause =
         registry::LostCause(*entry, absl::StrCat("is lost: ", lost->evidence));
-    context.registry.MarkLost(lost->name, cause);
-    context.links.Forget(lost->name);
+    const auto loss = context.registry.MarkLost(lost->name, cause);
+    if (loss.has_value()) context.links.End(*loss, context.actions);
     StageLost(lost->name, cause, context);
     return;
   }

@@ -16,6 +16,14 @@ void StageLinks::Transmit(absl::string_view stage,
   actions.push_back(SendToStage{entry->session, message});
 }
 
+void StageLinks::End(const registry::Loss& lost, Actions& actions) {
+  if (lost.before.connected()) {
+    actions.push_back(CloseSession{lost.before.session,
+                                   absl::AbortedError(lost.cause.message())});
+  }
+  Forget(lost.before.name());
+}
+
 void StageLinks::Begin(absl::string_view stage, int64_t epoch) {
   Link& link = links_[std::string(stage)];
   CHECK_GT(epoch, link.epoch);

@@ -30,6 +30,9 @@ class StageLinks {
   StageLinks(int64_t term, const registry::Registry& registry)
       : term_(term), registry_(registry) {}
 
+  // The stage is LOST: ends the session that it had, and forgets it.
+  void End(const registry::Loss& lost, Actions& actions);
+
   // The stage is LOST or (re)registered: nothing that was said to it counts,
   // and nothing of it is kept.
   void Forget(absl::string_view stage) { links_.erase(std::string(stage)); }

@@ -129,5 +129,26 @@ TEST_F(StageLinksTest, AbortIsRepeatedUntilItIsAnswered) {
   EXPECT_THAT(Sent(), IsEmpty());
 }
 
+TEST_F(StageLinksTest, ALostStageLosesItsSessionAndWhatWasSaidToIt) {
+  for (const bool connected : {true, false}) {
+    SCOPED_TRACE(connected);
+    registry::StageEntry before = *registry_.Find("a");
+    before.session = connected ? 8 : 0;
+    links_.Begin("a", 3);
+    Send();
+    v1::Cause cause;
+    cause.set_message("a is lost");
+    actions_.clear();
+    links_.End({.before = before, .cause = cause}, actions_);
+    EXPECT_EQ(links_.epoch("a"), 0);
+    ASSERT_EQ(actions_.size(), connected ? 1 : 0);
+    if (!connected) continue;
+    const auto& close = std::get<CloseSession>(actions_[0]);
+    EXPECT_EQ(close.session, 8);
+    EXPECT_THAT(close.status,
+                StatusIs(absl::StatusCode::kAborted, HasSubstr("a is lost")));
+  }
+}
+
 }  // namespace
 }  // namespace penstock::coordinator::dispatch
