@@ -1,109 +1,33 @@
-// Model folders, written and read: single file and shards, old and bare names,
-// f16 and bf16, and one clear error for each way in which a folder is wrong.
+// Model folders, read: single file and shards, old and bare names, f16 and
+// bf16, and their digests.
 #include <bit>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "common/file/file.h"
+#include "absl/types/span.h"
 #include "common/log/log.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/checkpoint/model_folder_reader.h"
 #include "server/checkpoint/model_index.h"
 #include "server/checkpoint/safetensors_file.h"
-#include "server/checkpoint/safetensors_writer.h"
-#include "tests/fakes/temp_dir.h"
 #include "tests/matchers/status_matchers.h"
+#include "tests/server/checkpoint/model_folder_case.h"
 
 namespace penstock::server::checkpoint {
 namespace {
 
 using ::penstock::testing::StatusIs;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr absl::string_view kSuffix = ".tmp-1-1-test";
-
-// A tensor of a file that a test writes by hand.
-struct RawTensor {
-  std::string name;
-  std::string dtype;
-  std::vector<int64_t> shape;
-  std::string data;
-};
-
-std::string F32Data(const std::vector<float>& values) {
-  return std::string(reinterpret_cast<const char*>(values.data()),
-                     values.size() * sizeof(float));
-}
-
-std::string HalfData(const std::vector<uint16_t>& values) {
-  return std::string(reinterpret_cast<const char*>(values.data()),
-                     values.size() * sizeof(uint16_t));
-}
-
-class ModelFolderTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    options_ = {.folder = folder_,
-                .expected = {{"transformer.wte.weight", {3, 2}},
-                             {"transformer.h.0.ln_1.weight", {2}}},
-                .prefix = "transformer.",
-                .tied_head_source = "transformer.wte.weight"};
-  }
-
-  std::string Path(absl::string_view name) const {
-    return absl::StrCat(folder_, "/", name);
-  }
-
-  void WriteText(absl::string_view name, absl::string_view text) {
-    ASSERT_OK(
-        common::file::ReplaceFile({.path = Path(name), .contents = text}));
-  }
-
-  void WriteRaw(absl::string_view name, const std::vector<RawTensor>& tensors) {
-    std::string json = "{", data;
-    for (const RawTensor& tensor : tensors) {
-      absl::StrAppend(&json, json.size() > 1 ? "," : "", "\"", tensor.name,
-                      "\":{\"dtype\":\"", tensor.dtype, "\",\"shape\":[");
-      for (size_t i = 0; i < tensor.shape.size(); ++i) {
-        absl::StrAppend(&json, i > 0 ? "," : "", tensor.shape[i]);
-      }
-      absl::StrAppend(&json, "],\"data_offsets\":[", data.size(), ",",
-                      data.size() + tensor.data.size(), "]}");
-      data += tensor.data;
-    }
-    json += "}";
-    std::string length(8, '\0');
-    const uint64_t bytes = json.size();
-    std::memcpy(length.data(), &bytes, 8);
-    WriteText(name, length + json + data);
-  }
-
-  std::vector<float> ReadAll(const ModelFolderReader& reader,
-                             const std::string& name, size_t elements) {
-    std::vector<float> values(elements);
-    EXPECT_OK(reader.Read(name, absl::MakeSpan(values)));
-    return values;
-  }
-
-  const RawTensor embedding_ = {
-      "transformer.wte.weight", "F32", {3, 2}, F32Data({1, 2, 3, 4, 5, 6})};
-  const RawTensor norm_ = {
-      "transformer.h.0.ln_1.weight", "F32", {2}, F32Data({7, 8})};
-  const tests::fakes::TempDir dir_;
-  const std::string& folder_ = dir_.path();
-  ModelFolderReader::Options options_;
-};
+using ModelFolderTest = ModelFolderCase;
 
 TEST_F(ModelFolderTest, ReadsOneFile) {
   WriteRaw(kModelFile, {norm_, embedding_});
@@ -205,28 +129,6 @@ TEST_F(ModelFolderTest, ALargeTensorIsReadInPiecesUntilItIsEnough) {
   }
 }
 
-TEST_F(ModelFolderTest, RefusesValuesThatNoTrainingCanStartFrom) {
-  const RawTensor norm = {"ln_1.weight", "F32", {2}, F32Data({7, -INFINITY})};
-  const RawTensor half = {
-      "wte.weight", "BF16", {3, 2}, HalfData({0, 0, 0, 0x7FC0, 0, 0x7F80})};
-  WriteRaw(kModelFile,
-           {{"h.0." + norm.name, norm.dtype, norm.shape, norm.data}, half});
-  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
-  std::vector<float> values(6);
-  EXPECT_THAT(
-      reader.Read("transformer.wte.weight", absl::MakeSpan(values)),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr(Path(kModelFile)),
-                     HasSubstr("tensor \"wte.weight\" holds nan at element "
-                               "3 of 6"))));
-  EXPECT_THAT(
-      reader.Read("transformer.h.0.ln_1.weight",
-                  absl::MakeSpan(values).subspan(0, 2)),
-      StatusIs(
-          absl::StatusCode::kInvalidArgument,
-          HasSubstr("tensor \"h.0.ln_1.weight\" holds -inf at element 1")));
-}
-
 TEST_F(ModelFolderTest, AcceptsBareNamesAndIgnoresWhatIsNoParameter) {
   RawTensor bare_embedding = embedding_, bare_norm = norm_;
   bare_embedding.name = "wte.weight";
@@ -248,18 +150,6 @@ TEST_F(ModelFolderTest, AcceptsATiedHeadThatEqualsTheEmbedding) {
   WriteRaw(kModelFile, {embedding_, norm_, head});
   ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
   EXPECT_OK(reader.CheckTiedHead());
-}
-
-TEST_F(ModelFolderTest, RefusesATiedHeadThatDiffers) {
-  RawTensor head = embedding_;
-  head.name = "lm_head.weight";
-  head.data = F32Data({1, 2, 3, 4, 5, 7});
-  WriteRaw(kModelFile, {embedding_, norm_, head});
-  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
-  EXPECT_THAT(reader.CheckTiedHead(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("lm_head.weight"),
-                             HasSubstr("transformer.wte.weight"))));
 }
 
 TEST_F(ModelFolderTest, ATiedHeadIsComparedPieceByPiece) {
@@ -295,97 +185,6 @@ TEST_F(ModelFolderTest, ATiedHeadIsComparedPieceByPiece) {
   values.front() = 1;
   EXPECT_THAT(check(values, pieces), differs);
   EXPECT_EQ(pieces, 2);
-}
-
-TEST_F(ModelFolderTest, RefusesAHeadWhereTheModelIsUntiedAndNotExpected) {
-  RawTensor head = embedding_;
-  head.name = "lm_head.weight";
-  WriteRaw(kModelFile, {embedding_, norm_, head});
-  options_.tied_head_source.clear();
-  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("lm_head.weight\" is not used")));
-}
-
-TEST_F(ModelFolderTest, NamesFileAndTensorOfEveryFault) {
-  const auto open = [&](const std::vector<RawTensor>& tensors) {
-    WriteRaw(kModelFile, tensors);
-    return ModelFolderReader::Open(options_).status();
-  };
-  const auto invalid = [&](const std::string& text) {
-    return StatusIs(absl::StatusCode::kInvalidArgument,
-                    AllOf(HasSubstr(Path(kModelFile)), HasSubstr(text)));
-  };
-  EXPECT_THAT(open({embedding_}),
-              invalid("transformer.h.0.ln_1.weight of shape [2] is missing"));
-  EXPECT_THAT(
-      open({embedding_, norm_, {"extra.weight", "F32", {1}, F32Data({1})}}),
-      invalid("tensor \"extra.weight\" is not used"));
-  EXPECT_THAT(
-      open({embedding_,
-            {"transformer.h.0.ln_1.weight", "F32", {3}, F32Data({1, 2, 3})}}),
-      invalid("h.0.ln_1.weight\" has shape [3], the model needs [2]"));
-  EXPECT_THAT(
-      open({embedding_,
-            {"transformer.h.0.ln_1.weight", "I32", {2}, F32Data({1, 2})}}),
-      invalid("has dtype I32, must be F32, F16 or BF16"));
-  EXPECT_THAT(
-      open({embedding_, norm_, {"h.0.ln_1.weight", "F32", {2}, norm_.data}}),
-      invalid("is there twice"));
-}
-
-TEST_F(ModelFolderTest, RefusesATruncatedFileAtEveryLength) {
-  WriteRaw(kModelFile, {embedding_, norm_});
-  ASSERT_OK_AND_ASSIGN(const std::string whole,
-                       common::file::ReadFile(Path(kModelFile), 1 << 20));
-  for (size_t size = 0; size < whole.size(); ++size) {
-    WriteText(kModelFile, whole.substr(0, size));
-    EXPECT_THAT(ModelFolderReader::Open(options_).status(),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr(Path(kModelFile))))
-        << size;
-  }
-}
-
-TEST_F(ModelFolderTest, SaysWhenAFolderHasNoSafetensors) {
-  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr(folder_)));
-}
-
-TEST_F(ModelFolderTest, RefusesAnIndexThatPointsOutOfTheFolder) {
-  for (const char* file : {"../x.safetensors", "/etc/x.safetensors",
-                           ".safetensors", "pytorch_model.bin", ""}) {
-    WriteText(kModelIndexFile,
-              absl::StrCat("{\"weight_map\": {\"a\": \"", file, "\"}}"));
-    EXPECT_THAT(
-        ModelFolderReader::Open(options_).status(),
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 AllOf(HasSubstr(Path(kModelIndexFile)), HasSubstr("\"a\""))))
-        << file;
-  }
-}
-
-TEST_F(ModelFolderTest, RefusesAnIndexThatItsShardsDoNotBearOut) {
-  WriteRaw(kModelFile, {embedding_, norm_});
-  std::filesystem::rename(Path(kModelFile),
-                          Path("model-00001-of-00002.safetensors"));
-  WriteText(kModelIndexFile,
-            R"({"weight_map": {"a": "model-00001-of-00002.safetensors"}})");
-  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("tensor \"a\" is missing")));
-  WriteText(kModelIndexFile,
-            R"({"weight_map": {"a": "model-00002-of-00002.safetensors"}})");
-  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
-              StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("model-00002-of-00002.safetensors")));
-  for (const char* text : {"", "[]", "{}", R"({"weight_map": []})",
-                           R"({"weight_map": {"a": 1}})"}) {
-    WriteText(kModelIndexFile, text);
-    EXPECT_THAT(ModelFolderReader::Open(options_).status(),
-                StatusIs(absl::StatusCode::kInvalidArgument))
-        << text;
-  }
 }
 
 TEST_F(ModelFolderTest, TheDigestTellsFoldersApartByNamesSizesAndHeaders) {
@@ -452,92 +251,6 @@ TEST_F(ModelFolderTest, DigestSamplesEachTensorsBytes) {
   std::vector<float> other = large;
   other[kRows / 2] = 0.25f;
   EXPECT_EQ(seen(small, other).digest, first.digest);
-}
-
-TEST_F(ModelFolderTest, AFolderInPlaceOfTheFileIsAnError) {
-  std::filesystem::create_directory(Path(kModelFile));
-  EXPECT_THAT(ModelFolderReader::Open(options_).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("is a folder, not a file")));
-}
-
-TEST_F(ModelFolderTest, WhatIsWrittenIsReadBack) {
-  ASSERT_OK_AND_ASSIGN(
-      SafetensorsWriter writer,
-      SafetensorsWriter::Create(
-          {.path = Path(kModelFile),
-           .temporary_suffix = std::string(kSuffix),
-           .tensors = {{embedding_.name, {3, 2}}, {norm_.name, {2}}}}));
-  ASSERT_OK(writer.Append(embedding_.name, {1, 2, 3, 4, 5, 6}));
-  EXPECT_FALSE(std::filesystem::exists(Path(kModelFile)));
-  ASSERT_OK(writer.Append(norm_.name, {7, 8}));
-  ASSERT_OK(writer.Close());
-
-  EXPECT_FALSE(
-      std::filesystem::exists(Path(absl::StrCat(kModelFile, kSuffix))));
-  ASSERT_OK_AND_ASSIGN(const auto reader, ModelFolderReader::Open(options_));
-  EXPECT_THAT(ReadAll(reader, embedding_.name, 6),
-              ElementsAre(1, 2, 3, 4, 5, 6));
-  ASSERT_OK_AND_ASSIGN(const auto file,
-                       SafetensorsFile::Open(Path(kModelFile)));
-  EXPECT_EQ(file.header().metadata.at("format"), "pt");
-}
-
-TEST_F(ModelFolderTest, AnUnfinishedFileNeverGetsItsName) {
-  {
-    ASSERT_OK_AND_ASSIGN(
-        SafetensorsWriter writer,
-        SafetensorsWriter::Create({.path = Path(kModelFile),
-                                   .temporary_suffix = std::string(kSuffix),
-                                   .tensors = {{norm_.name, {2}}}}));
-    EXPECT_THAT(writer.Append(norm_.name, {7}),
-                StatusIs(absl::StatusCode::kInternal));
-    EXPECT_THAT(writer.Append("other", {7, 8}),
-                StatusIs(absl::StatusCode::kInternal));
-    EXPECT_THAT(writer.Close(), StatusIs(absl::StatusCode::kInternal));
-  }
-  EXPECT_FALSE(std::filesystem::exists(Path(kModelFile)));
-}
-
-TEST_F(ModelFolderTest, WritingIntoAMissingFolderNamesThePath) {
-  EXPECT_THAT(
-      SafetensorsWriter::Create({.path = Path("none/model.safetensors"),
-                                 .temporary_suffix = std::string(kSuffix)})
-          .status(),
-      StatusIs(absl::StatusCode::kNotFound,
-               HasSubstr(Path("none/model.safetensors"))));
-}
-
-TEST(SafetensorsWriterTest, DataBeginAtAMultipleOfEight) {
-  for (const char* name : {"a", "ab", "abc", "abcd", "abcde", "abcdefgh"}) {
-    const WrittenTensor tensor{.name = name, .shape = {1}};
-    EXPECT_EQ(
-        FormatSafetensorsHeader(absl::MakeConstSpan(&tensor, 1)).size() % 8, 0)
-        << name;
-  }
-}
-
-TEST(SafetensorsWriterTest,
-     TensorsAreListedInTheirOrderInTimeThatGrowsWithThem) {
-  const auto cpu_time = [](int count) {
-    std::vector<WrittenTensor> tensors;
-    for (int i = count; i > 0; --i) {
-      tensors.push_back({.name = absl::StrCat("h.", i), .shape = {1}});
-    }
-    const std::clock_t start = std::clock();
-    const std::string text = FormatSafetensorsHeader(tensors);
-    const std::clock_t taken = std::clock() - start;
-    EXPECT_LT(text.find(absl::StrCat("\"h.", count, "\"")),
-              text.find("\"h.1\""));
-    const auto header =
-        ParseSafetensorsHeader(text.substr(kLengthBytes), 4 * int64_t{count});
-    EXPECT_OK(header.status());
-    EXPECT_EQ(header->tensors.front().name, tensors.front().name);
-    EXPECT_EQ(header->tensors.back().name, tensors.back().name);
-    return taken;
-  };
-  const std::clock_t few = cpu_time(8'000);
-  EXPECT_LT(cpu_time(64'000), 24 * few);
 }
 
 }  // namespace
