@@ -17,13 +17,11 @@
 #include "gtest/gtest.h"
 #include "server/service/stage_job_runner.h"
 #include "tests/fakes/forwarding_transport.h"
-#include "tests/server/service/recorded.h"
 #include "tests/server/service/stage_job_runner_case.h"
 
 namespace penstock::server::service {
 namespace {
 
-using ::penstock::testing::Recorded;
 using ::testing::HasSubstr;
 
 using StageJobRunnerAbortTest = StageJobRunnerCase;
@@ -73,33 +71,21 @@ TEST_F(StageJobRunnerAbortTest, AnAbortEndsAnAssemblyThatWaitsForItsPeers) {
 // The coordinator finds the stage to blame by the edge.
 TEST_F(StageJobRunnerAbortTest,
        AnEdgeThatBreaksDuringTheAssemblyIsToldAsAnEdge) {
-  StageResources resources = resources_;
-  resources.stage_name = "stage-1";
-  common::sync::Notification connecting;
-  resources.make_transport = [&](const transport::TransportOptions& options)
-      -> absl::StatusOr<std::unique_ptr<transport::Transport>> {
-    ASSIGN_OR_RETURN(auto joined, hub_.Join("stage-1", options));
-    return std::make_unique<ConnectingTransport>(std::move(joined), connecting);
-  };
-  Recorded<Reported> heard;
-  StageJobRunner neighbour(resources,
-                           [&heard](int64_t epoch, v1::StageMessage message) {
-                             heard.Put({epoch, std::move(message)});
-                           });
+  const auto neighbour = MakeNeighbour("stage-1");
   // Nobody is stage-2: both wait.
   runner_->Assemble(1, AssignmentOf(3, 0));
-  neighbour.Assemble(1, AssignmentOf(3, 1));
+  neighbour->runner->Assemble(1, AssignmentOf(3, 1));
   connecting_.WaitForNotification();
-  connecting.WaitForNotification();
+  neighbour->connecting.WaitForNotification();
   Abort(2, absl::UnavailableError("stage-0 died"));
   // What the assembly itself would say comes before the answer to the probe.
   v1::ProbeOutput probe;
   probe.set_directory(dir_.path());
   probe.set_file("probe");
-  neighbour.ProbeOutput(1, probe);
+  neighbour->runner->ProbeOutput(1, probe);
   bool probed = false, told = false;
   while (!probed || !told) {
-    const std::optional<Reported> next = heard.Take();
+    const std::optional<Reported> next = neighbour->reports.Take();
     ASSERT_TRUE(next.has_value());
     if (next->message.has_output_probed()) {
       probed = true;
@@ -112,7 +98,7 @@ TEST_F(StageJobRunnerAbortTest,
     EXPECT_THAT(failure.cause().message(), HasSubstr("peer stage-0"));
     told = true;
   }
-  EXPECT_TRUE(heard.empty());
+  EXPECT_TRUE(neighbour->reports.empty());
 }
 
 TEST_F(StageJobRunnerAbortTest, AnAbortEndsTheReadingOfFiles) {

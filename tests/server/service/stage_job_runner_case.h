@@ -51,28 +51,54 @@ class ConnectingTransport final : public tests::fakes::ForwardingTransport {
 
 class StageJobRunnerCase : public ::testing::Test {
  protected:
-  StageJobRunnerCase() : hub_(transport::inprocess::HubOptions{}) {
-    resources_.stage_name = "stage-0";
-    resources_.make_device =
-        [this](const std::string&,
-               int) -> absl::StatusOr<std::unique_ptr<device::Device>> {
-      if (!device_error_.ok()) return device_error_;
-      return device::reference::CreateReferenceDevice();
-    };
-    resources_.clock = &clock_;
-    resources_.make_transport =
-        [this](const transport::TransportOptions& options)
-        -> absl::StatusOr<std::unique_ptr<transport::Transport>> {
-      ASSIGN_OR_RETURN(auto joined, hub_.Join("stage-0", options));
-      return std::make_unique<ConnectingTransport>(std::move(joined),
-                                                   connecting_);
-    };
-    resources_.resident_bytes = [] { return 1; };
-    runner_ = std::make_unique<StageJobRunner>(
-        resources_, [this](int64_t epoch, v1::StageMessage message) {
-          reports_.Put({epoch, std::move(message)});
-        });
+  StageJobRunnerCase()
+      : hub_(transport::inprocess::HubOptions{}),
+        resources_(ResourcesOf("stage-0", connecting_)),
+        runner_(MakeRunner(resources_, reports_)) {
     Write("abcdefghijklmnopqrstuvwxyz0123456789");
+  }
+
+  // Another stage of the same hub. What it reports is not among reports_.
+  struct Neighbour {
+    common::sync::Notification connecting;
+    StageResources resources;
+    penstock::testing::Recorded<Reported> reports;
+    // Last: its threads use the others.
+    std::unique_ptr<StageJobRunner> runner;
+  };
+  std::unique_ptr<Neighbour> MakeNeighbour(const std::string& name) {
+    auto neighbour = std::make_unique<Neighbour>();
+    neighbour->resources = ResourcesOf(name, neighbour->connecting);
+    neighbour->runner = MakeRunner(neighbour->resources, neighbour->reports);
+    return neighbour;
+  }
+
+  // `connecting` is notified when its transport first connects.
+  StageResources ResourcesOf(const std::string& name,
+                             common::sync::Notification& connecting) {
+    return {.stage_name = name,
+            .make_device = [this](const std::string&, int)
+                -> absl::StatusOr<std::unique_ptr<device::Device>> {
+              if (!device_error_.ok()) return device_error_;
+              return device::reference::CreateReferenceDevice();
+            },
+            .clock = &clock_,
+            .make_transport = [this, name, &connecting](
+                                  const transport::TransportOptions& options)
+                -> absl::StatusOr<std::unique_ptr<transport::Transport>> {
+              ASSIGN_OR_RETURN(auto joined, hub_.Join(name, options));
+              return std::make_unique<ConnectingTransport>(std::move(joined),
+                                                           connecting);
+            },
+            .resident_bytes = [] { return 1; }};
+  }
+  static std::unique_ptr<StageJobRunner> MakeRunner(
+      const StageResources& resources,
+      penstock::testing::Recorded<Reported>& reports) {
+    return std::make_unique<StageJobRunner>(
+        resources, [&reports](int64_t epoch, v1::StageMessage message) {
+          reports.Put({epoch, std::move(message)});
+        });
   }
 
   void Write(const std::string& text) { path_ = dir_.Write("t.txt", text); }
@@ -128,7 +154,7 @@ class StageJobRunnerCase : public ::testing::Test {
   transport::inprocess::Hub hub_;
   common::sync::Notification connecting_;
   absl::Status device_error_;
-  StageResources resources_;
+  const StageResources resources_;
   penstock::testing::Recorded<Reported> reports_;
   // Last: its threads use the others.
   std::unique_ptr<StageJobRunner> runner_;

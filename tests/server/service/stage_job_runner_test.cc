@@ -14,14 +14,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/executor/assignments.h"
-#include "tests/server/service/recorded.h"
 #include "tests/server/service/stage_job_runner_case.h"
 
 namespace penstock::server::service {
 namespace {
 
 using ::penstock::testing::LowerNamed;
-using ::penstock::testing::Recorded;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -69,20 +67,11 @@ TEST_F(StageJobRunnerTest, RunsAJobFromItsInputsToItsRelease) {
 }
 
 TEST_F(StageJobRunnerTest, AHeartbeatSaysWhichCommandWaitsForWhatAndHowLong) {
-  StageResources resources = resources_;
-  resources.stage_name = "stage-1";
-  resources.make_transport = [this](const auto& options) {
-    return hub_.Join("stage-1", options);
-  };
-  Recorded<Reported> heard;
-  StageJobRunner neighbour(resources,
-                           [&heard](int64_t epoch, v1::StageMessage message) {
-                             heard.Put({epoch, std::move(message)});
-                           });
+  const auto neighbour = MakeNeighbour("stage-1");
   runner_->Assemble(1, AssignmentOf(2, 0));
-  neighbour.Assemble(1, AssignmentOf(2, 1));
+  neighbour->runner->Assemble(1, AssignmentOf(2, 1));
   ASSERT_TRUE(Next().message.has_ready());
-  ASSERT_TRUE(heard.Take()->message.has_ready());
+  ASSERT_TRUE(neighbour->reports.Take()->message.has_ready());
   v1::Heartbeat beat = runner_->heartbeat();
   EXPECT_EQ(beat.head_command(), "");
   EXPECT_FALSE(beat.has_head_since());
@@ -90,12 +79,12 @@ TEST_F(StageJobRunnerTest, AHeartbeatSaysWhichCommandWaitsForWhatAndHowLong) {
 
   // Stage 0 gets no command: it sends nothing.
   const auto program = LowerNamed({.ranks = 2, .micro_batches = 2});
-  neighbour.Run(
+  neighbour->runner->Run(
       1, {.epoch = 1, .work = penstock::testing::TrainCommands(program, 1, 1)});
   const auto wait_until = [&](const auto& condition) {
     const absl::Time end = absl::Now() + absl::Seconds(60);
     do {
-      beat = neighbour.heartbeat();
+      beat = neighbour->runner->heartbeat();
     } while (!condition() && absl::Now() < end);
   };
   wait_until([&] { return beat.has_awaited(); });
