@@ -1,22 +1,20 @@
-// JobRun from the first command to the last shard: kStepping, kEnding.
+// JobRun from the first command to the last commit: kStepping.
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
 #include "common/status/error_details.h"
 #include "common/status/reasons.h"
 #include "common/status/status_macros.h"
-#include "common/time/duration_text.h"
 #include "common/time/proto_time.h"
+#include "coordinator/dispatch/accounting.h"
 #include "coordinator/dispatch/command_stream.h"
-#include "coordinator/dispatch/deadlines.h"
 #include "coordinator/dispatch/job_run.h"
-#include "coordinator/dispatch/summary.h"
-#include "coordinator/planner/parameter_sizes.h"
 
 namespace penstock::coordinator::dispatch {
 
@@ -268,170 +266,6 @@ void JobRun::Commit(const RunContext& context) {
   slowest_step_ =
       std::max(slowest_step_, absl::Seconds(metrics.step_seconds()));
   log_.Step(metrics, MetricsLine(metrics), context.now, context.actions);
-}
-
-void JobRun::SendEnd(const RunContext& context) {
-  TellOfRun(skipped_.End(), context);
-  phase_ = Phase::kEnding;
-  since_ = context.now.monotonic;
-  deadline_ = since_ + context.options.end_deadline;
-  ends_.assign(ranks(), std::nullopt);
-  for (int rank = 0; rank < ranks(); ++rank) {
-    v1::CoordinatorMessage message;
-    v1::End& end = *message.mutable_end();
-    if (!output_.empty()) {
-      end.set_model_directory(
-          absl::StrCat(log_.job().run_directory(), "/", output_));
-    }
-    end.set_shard_file(ShardFile(rank, ranks()));
-    if (!Tell(rank, std::move(message), context)) return;
-  }
-}
-
-absl::Status JobRun::OnEndReport(int rank, const v1::EndReport& report,
-                                 const RunContext& context) {
-  if (!InPhase(Phase::kEnding) || ends_[rank].has_value()) {
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(CheckMemory(report.peak_memory()));
-  ends_[rank] = report;
-  moved_ = context.now.monotonic;
-  // Once more: a step that allocated shows only now.
-  if (report.has_peak_memory() &&
-      TotalBytes(report.peak_memory()) != TotalBytes(ready_[rank]->memory())) {
-    CompareMemory(rank, report.peak_memory(), context);
-  }
-  if (std::all_of(ends_.begin(), ends_.end(),
-                  [](const auto& entry) { return entry.has_value(); })) {
-    CompleteModel(context);
-  }
-  return absl::OkStatus();
-}
-
-void JobRun::CompleteModel(const RunContext& context) {
-  std::vector<v1::EndReport> ends;
-  int64_t digests = 0, elements = 0;
-  for (const auto& end : ends_) {
-    digests += end->digests_size();
-    ends.push_back(*end);
-  }
-  int64_t owned = 0;
-  for (const auto& ready : ready_) {
-    for (const v1::ParameterInfo& parameter : ready->parameters()) {
-      if (!parameter.owned()) continue;
-      ++owned;
-      elements += parameter.elements();
-    }
-  }
-  if (digests != owned) {
-    FailWith(
-        absl::InternalError(absl::StrCat("the stages wrote digests of ",
-                                         digests, " parameters of ", owned)),
-        context);
-    return;
-  }
-  if (output_.empty()) {
-    Succeed(context);
-    return;
-  }
-  if (ranks() > 1) {
-    log_.Write(absl::StrCat(output_, "/model.safetensors.index.json"),
-               ShardIndex(ends, elements * static_cast<int64_t>(sizeof(float))),
-               WriteJobFile::Mode::kReplace, context.actions);
-  }
-  PublishOutput(context);
-}
-
-void JobRun::Succeed(const RunContext& context) {
-  AbortStages(v1::Cause(), context);  // Released: nothing went wrong.
-  Finish({.state = Job::STATE_SUCCEEDED}, context);
-}
-
-std::string JobRun::MissingText() const {
-  if (applied_.has_value()) {
-    return absl::StrCat("the evaluation of step ", applied_->result.step);
-  }
-  std::vector<std::string> names;
-  for (const int rank : barrier_->Missing()) {
-    names.push_back(crew_.members[rank].name);
-  }
-  return absl::StrCat("step ", barrier_->applied() + 1, ": the ",
-                      barrier_->released() > 0 ? "ack" : "report", " of ",
-                      absl::StrJoin(names, ", "));
-}
-
-std::vector<RankStanding> JobRun::Standings(const RunContext& context) const {
-  const schedule::Placement& placement = plan_->program.placement;
-  std::vector<RankStanding> standings;
-  for (const CrewMember& member : crew_.members) {
-    RankStanding standing = {.name = member.name};
-    if (const auto* entry = context.registry.Find(member.name);
-        entry != nullptr) {
-      standing.lost = entry->lost();
-      standing.silent = context.now.monotonic - entry->last_contact;
-      standing.command = entry->head_command;
-      standing.told = context.now.monotonic - entry->last_heartbeat;
-      standing.since = context.now.monotonic - entry->head_since;
-      standing.awaited = entry->awaited;
-    }
-    standings.push_back(std::move(standing));
-  }
-  for (int rank = 0; rank < ranks(); ++rank) {
-    const std::optional<v1::Edge>& edge = standings[rank].awaited;
-    if (!edge.has_value()) continue;
-    for (const int stage : {edge->source_stage(), edge->target_stage()}) {
-      if (stage < 0 || stage >= placement.stages()) continue;
-      if (const int peer = placement.rank_of(stage); peer != rank) {
-        standings[rank].waits_for = peer;
-      }
-    }
-  }
-  std::vector<int> missing = barrier_->Missing();
-  if (applied_.has_value()) {
-    missing = {placement.rank_of(placement.stages() - 1)};
-  }
-  for (const int rank : missing) standings[rank].missing = true;
-  return standings;
-}
-
-// Nothing moves: says so after a lease, gives up after stall_deadline.
-void JobRun::CheckProgress(const RunContext& context) {
-  for (const CrewMember& member : crew_.members) {
-    const registry::StageEntry* entry = context.registry.Find(member.name);
-    if (entry == nullptr || entry->queued_commands == 0) continue;
-    if (entry->progress_since > moved_) {
-      moved_ = entry->progress_since;
-      stalled_ = false;
-    }
-  }
-  const absl::Duration still = context.now.monotonic - moved_;
-  const absl::Duration notice = context.options.registry.lease;
-  const absl::Duration limit =
-      StallDeadline(context.options, command_deadline_, slowest_step_);
-  const bool over = still >= limit;
-  if (over || (still >= notice && !stalled_)) {
-    const StallReport report =
-        ReportStall(Standings(context), 3 * context.options.registry.heartbeat);
-    const std::string message = absl::StrCat(
-        "nothing moved for ", common::time::DurationText(still), ": ",
-        report.text, "; the barrier waits for ", MissingText());
-    const std::string culprit =
-        report.culprit < 0 ? "" : crew_.members[report.culprit].name;
-    if (over) {
-      Fail(Job::STATE_REASON_TRANSPORT_TIMEOUT,
-           common::rpc::ToCause(absl::DeadlineExceededError(message), culprit),
-           context);
-      return;
-    }
-    stalled_ = true;
-    log_.Occur({.severity = Occurrence::SEVERITY_WARNING,
-                .kind = "STALLED",
-                .message = message,
-                .stage_name = culprit,
-                .step = log_.job().step()},
-               context.now, context.actions);
-  }
-  deadline_ = stalled_ ? moved_ + limit : moved_ + notice;
 }
 
 }  // namespace penstock::coordinator::dispatch
