@@ -1,5 +1,5 @@
-// The core's members, shared by core.cc (stages, time) and core_jobs.cc (jobs,
-// reads).
+// The core's members, shared by core.cc (files, plans, time), core_stages.cc
+// and core_jobs.cc (jobs, reads).
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_CORE_STATE_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_CORE_STATE_H_
 
