@@ -37,18 +37,6 @@ const char* Name(Severity severity) {
   return "?";
 }
 
-// Up to a whole character, where it is UTF-8.
-std::string Cut(std::string message) {
-  if (message.size() <= kMaxMessageBytes) return message;
-  size_t kept = kMaxMessageBytes;
-  while (kept + 3 > kMaxMessageBytes &&
-         text::ContinuesCharacter(message[kept])) {
-    --kept;
-  }
-  return absl::StrCat(message.substr(0, kept), "... (", message.size() - kept,
-                      " more bytes)");
-}
-
 // Of UTF-8.
 std::string JsonEscape(absl::string_view text) {
   std::string out;
@@ -77,7 +65,7 @@ Line::~Line() {
   if (severity_ >= options.minimum || severity_ == Severity::kFatal) {
     const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ",
                                               absl::Now(), absl::UTCTimeZone());
-    const std::string message = Cut(stream_.str());
+    const std::string message = text::CutAfter(kMaxMessageBytes, stream_.str());
     std::string line;
     if (options.format == Format::kJson) {
       line = absl::StrFormat(

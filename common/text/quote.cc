@@ -44,4 +44,14 @@ std::string OneLine(absl::string_view bytes) {
   return line;
 }
 
+std::string CutAfter(size_t bytes, std::string text) {
+  if (text.size() <= bytes) return text;
+  size_t kept = bytes;
+  while (kept > 0 && kept + 3 > bytes && ContinuesCharacter(text[kept])) --kept;
+  const size_t more = text.size() - kept;
+  text.resize(kept);
+  absl::StrAppend(&text, "... (", more, " more bytes)");
+  return text;
+}
+
 }  // namespace penstock::common::text

@@ -22,6 +22,10 @@ std::string Quoted(absl::string_view bytes);
 // and what is not UTF-8, are escaped as in C; quotes and backslashes stay.
 std::string OneLine(absl::string_view bytes);
 
+// The first `bytes` of `text`, up to a whole character where it is UTF-8, and
+// how many more there are; all of it where there are no more.
+std::string CutAfter(size_t bytes, std::string text);
+
 }  // namespace penstock::common::text
 
 #endif  // PENSTOCK_COMMON_TEXT_QUOTE_H_

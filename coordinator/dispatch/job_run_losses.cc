@@ -1,10 +1,13 @@
 // JobRun and its stages' failures: evidence is collected (first_cause.h) until
 // it says who was first; what follows from that is told as a consequence.
+#include <cstddef>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/rpc/cause.h"
+#include "common/text/quote.h"
 #include "coordinator/dispatch/job_run.h"
 
 namespace penstock::coordinator::dispatch {
@@ -12,10 +15,20 @@ namespace penstock::coordinator::dispatch {
 using v1::Job;
 using v1::Occurrence;
 
+namespace {
+
+// Of a stage's own words. They go to the other stages, to every watcher and
+// into files; a control message can hold many times more.
+constexpr size_t kMaxWordsBytes = size_t{16} << 10;
+
+}  // namespace
+
 void JobRun::OnFailure(absl::string_view stage, const v1::StageFailure& failure,
                        const RunContext& context) {
   if (failure.epoch() != context.links.epoch(stage)) return;  // Aborted since.
   v1::Cause cause = failure.cause();
+  cause.set_message(common::text::CutAfter(
+      kMaxWordsBytes, std::move(*cause.mutable_message())));
   if (cause.stage_name().empty()) cause.set_stage_name(std::string(stage));
   if (!NeedsStages()) {
     if (phase_ == Phase::kStopping) Consequence(stage, cause, context);

@@ -40,6 +40,14 @@ TEST(QuotedTest, IsAlwaysUtf8) {
   }
 }
 
+TEST(CutAfterTest, SaysHowMuchIsLeftOutAndCutsNoCharacter) {
+  EXPECT_EQ(CutAfter(3, "abc"), "abc");
+  EXPECT_EQ(CutAfter(3, "abcde"), "abc... (2 more bytes)");
+  EXPECT_EQ(CutAfter(2, "a\xe2\x82\xac"), "a... (3 more bytes)");
+  EXPECT_EQ(CutAfter(3, "a\xe2\x82\xac"), "a... (3 more bytes)");
+  EXPECT_EQ(CutAfter(0, "a"), "... (1 more bytes)");
+}
+
 TEST(OneLineTest, TextStaysAsItIs) {
   EXPECT_EQ(OneLine(""), "");
   EXPECT_EQ(OneLine("a \"b\" \\c na\xc3\xafve \xe2\x82\xac"),

@@ -202,6 +202,14 @@ TEST_F(CoreFailureTest, OneFailureAbortsAllPeersAtOnce) {
   }
 }
 
+TEST_F(CoreFailureTest, OfAFailuresWordsOnlySomeAreKept) {
+  cluster_.stage(1).Fail("", std::string(1 << 20, 'x'));
+  cluster_.Run();
+  EXPECT_LT(cluster_.Job().cause().message().size(), 17000);
+  EXPECT_THAT(cluster_.Job().cause().message(), HasSubstr("more bytes)"));
+  EXPECT_LT(cluster_.stage(0).abort().cause().message().size(), 17000);
+}
+
 TEST_F(CoreFailureTest, ABrokenSessionAloneLosesNothing) {
   cluster_.Disconnect(cluster_.stage(0));
   cluster_.Advance(absl::Seconds(3));
