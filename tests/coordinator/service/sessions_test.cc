@@ -57,7 +57,8 @@ class SessionsTest : public ::testing::Test, private ActionSink {
     stub_ = v1::CoordinationService::NewStub(common::rpc::CreateChannel(
         server_->address(), common::rpc::ChannelUse::kSession));
   }
-  ~SessionsTest() override {
+  // Before this is no sink any more.
+  void TearDown() override {
     server_.reset();
     if (loop_ != nullptr) loop_->Stop();
   }
