@@ -43,6 +43,9 @@ constexpr absl::Duration kLookAround = absl::Seconds(1);
 // answer, for the job's end, and for the end of the processes.
 constexpr absl::Duration kCancelAnswerLimit = absl::Seconds(1);
 constexpr absl::Duration kCancelLimit = absl::Seconds(2);
+// One wish to stop can be two signals: timeout(1) sends SIGTERM to its child
+// and then to the group; where a terminal closes, shell and kernel send SIGHUP.
+constexpr absl::Duration kSameStop = absl::Milliseconds(500);
 constexpr absl::Duration kStopLimit = absl::Milliseconds(1500);
 constexpr absl::Duration kAbandonLimit = absl::Milliseconds(200);
 constexpr absl::Duration kReapLimit = absl::Seconds(1);
@@ -204,12 +207,14 @@ class Run {
     if (!signal.has_value() || !common::process::TellsToStop(*signal)) {
       return false;
     }
+    const auto now = clock_.Monotonic();
     if (stop_signal_ != 0) {
-      abandoned_ = true;  // The second one: now.
+      if (now >= second_from_) abandoned_ = true;  // The second one: now.
       return false;
     }
     stop_signal_ = *signal;
-    stop_deadline_ = clock_.Monotonic() + kCancelLimit;
+    stop_deadline_ = now + kCancelLimit;
+    second_from_ = now + kSameStop;
     progress_.Message("stopping (again: at once)");
     return true;
   }
@@ -342,6 +347,7 @@ class Run {
   absl::Status failure_;                // How the coordinator ended.
   int stop_signal_ = 0;
   common::time::MonotonicTime stop_deadline_;
+  common::time::MonotonicTime second_from_;  // Until then it is the first.
   bool abandoned_ = false;
 };
 

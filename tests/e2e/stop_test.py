@@ -3,6 +3,7 @@ exit code of the table, results so far, and within five seconds nothing left."""
 
 import json
 import os
+import pathlib
 import signal
 import socket
 import time
@@ -162,6 +163,30 @@ class StopTest(rc.RunningCase):
     self.assertFalse((self.work / "run/summary.json").exists())
     self.assertEqual(done.stdout, "")
     self.assertNoHalfModel("run")
+
+  def test_signal_that_is_sent_twice_is_one(self):
+    # By timeout(1) to its child and then to the group; where a terminal closes,
+    # by the shell and then by the kernel.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+      with self.subTest(number.name):
+        child = self.start_running(number.name)
+        # The cancel takes a while, and the second signal comes meanwhile.
+        os.kill(self.pid_of("penstock-stage --name stage-1"), signal.SIGSTOP)
+        since = self.kill(child.pid, number)
+        pc.wait_until(lambda: not self.is_pending(child.pid, number),
+                      "the first is heard")
+        os.kill(child.pid, number)
+        done = self.end_within_limit(child, since)
+        self.assertEqual(done.code, 143, done)
+        self.assertEqual(self.summary(number.name)["state"], "CANCELLED")
+        self.assertTrue((self.work / number.name / "trace.json").exists())
+
+  def is_pending(self, pid, number):
+    """Whether a signal to the process waits to be taken."""
+    (word,) = [line.split()[1] for line in
+               pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+               if line.startswith("ShdPnd:")]
+    return int(word, 16) >> (number - 1) & 1 == 1
 
   def full_pipe(self):
     """A pipe whose reader is paused: (its end, the writer's)."""
