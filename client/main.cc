@@ -57,7 +57,7 @@ penstock::client::Environment ReadEnvironment(
   return environment;
 }
 
-// The exit code of a verb whose output has to arrive.
+// The exit code where output has to arrive.
 int AfterOutput(int code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
@@ -120,7 +120,9 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : penstock::client::kUsage;
+    // --help and --version are output too.
+    return app.exit(error) == 0 ? AfterOutput(penstock::client::kDone)
+                                : penstock::client::kUsage;
   }
   return AfterOutput(chosen());
 }

@@ -171,15 +171,19 @@ class ScheduleCommandTest(pc.PenstockCase):
         self.assertRegex(done.stderr, wanted)
 
   def test_output_that_does_not_arrive(self):
-    for arguments in (["version"], ["simulate", "--schedule", "1f1b",
-                                    "--stages", "2", "--micro-batches", "2"]):
+    why = "No space left on device"
+    for arguments, wanted in (
+        # The parser prints these, and keeps no reason.
+        (["--help"], ""), (["run", "--help"], ""), (["--version"], ""),
+        (["version"], why),
+        (["simulate", "--schedule", "1f1b", "--stages", "2", "--micro-batches",
+          "2"], why)):
       with open("/dev/full", "w") as full:
         done = subprocess.run([self.binaries / "penstock", *arguments],
                               stdout=full, stderr=subprocess.PIPE, text=True,
                               env=self.environment(), check=False)
       self.assertEqual(done.returncode, 1, done)
-      self.assertIn("standard output is not complete: No space left on device",
-                    done.stderr)
+      self.assertIn(f"standard output is not complete: {wanted}", done.stderr)
 
   def test_flags_out_of_range(self):
     self.write_job()
