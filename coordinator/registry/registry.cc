@@ -183,7 +183,7 @@ void Registry::Beat(absl::string_view name, const v1::Heartbeat& heartbeat,
   if (heartbeat.has_awaited()) stage->awaited = heartbeat.awaited();
   stage->unconnected.assign(heartbeat.unconnected().begin(),
                             heartbeat.unconnected().end());
-  if (heartbeat.has_wall_time()) {
+  if (heartbeat.has_wall_time() && now >= skews_from_) {
     stage->skews.push_back(
         std::clamp(common::time::FromProto(heartbeat.wall_time()) - wall,
                    -kLargestSkew, kLargestSkew));
@@ -273,6 +273,7 @@ std::vector<Loss> Registry::Expire(MonotonicTime now) {
 }
 
 void Registry::Forgive(absl::Duration gap, MonotonicTime now) {
+  skews_from_ = now + options_.heartbeat;
   const auto later = [&](MonotonicTime& time) {
     time = AfterGap(time, gap, now);
   };

@@ -188,6 +188,8 @@ class Registry {
   const Options options_;
   std::map<std::string, StageEntry, ByName> stages_;
   std::map<SessionId, std::string> names_;  // Open sessions.
+  // Heartbeats before this have waited in a gap, and tell nothing of clocks.
+  common::time::MonotonicTime skews_from_;
 };
 
 }  // namespace penstock::coordinator::registry

@@ -375,5 +375,22 @@ TEST(RegistryTest, SkewIsWhatHeartbeatsSayLessTheirWay) {
             -absl::InfiniteDuration());
 }
 
+TEST(RegistryTest, HeartbeatsThatWaitedInAGapTellNothingOfClocks) {
+  Registry registry({.heartbeat = absl::Seconds(1)});
+  ASSERT_OK(registry.Register(Request("stage-0"), At(0)).status());
+  const absl::Time wall = absl::FromUnixSeconds(1000000);
+  const auto beat = [&registry, wall](double at, absl::Duration way) {
+    v1::Heartbeat heartbeat;
+    *heartbeat.mutable_wall_time() = common::time::ToProto(wall - way);
+    registry.Beat("stage-0", heartbeat, At(at), wall);
+    return registry.Find("stage-0")->clock_skew();
+  };
+  // The coordinator was stopped for 12 s, and now reads what came meanwhile.
+  registry.Forgive(absl::Seconds(12), At(13));
+  EXPECT_FALSE(beat(13, absl::Seconds(11)).has_value());
+  EXPECT_FALSE(beat(13.1, absl::Seconds(10)).has_value());
+  EXPECT_EQ(beat(14, absl::ZeroDuration()), absl::ZeroDuration());
+}
+
 }  // namespace
 }  // namespace penstock::coordinator::registry
