@@ -161,7 +161,6 @@ TEST_F(SessionsTest, AStageIsReadNoFasterThanTheCoreWorks) {
 TEST_F(SessionsTest, AStageThatReadsNothingIsEnded) {
   // Until what it does not read fills gRPC's window, and then the queue. The
   // window stays as it begins, at 64 KiB.
-  constexpr int kMost = 100000;
   Start(1);
   grpc::ChannelArguments fixed_window;
   fixed_window.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -191,9 +190,8 @@ TEST_F(SessionsTest, AStageThatReadsNothingIsEnded) {
   message.mutable_hello()->set_incarnation(request.incarnation());
   ASSERT_TRUE(stream.stream->Write(message));
   message.mutable_heartbeat();
-  int written = 0;
-  while (written < kMost && stream.stream->Write(message)) ++written;
-  EXPECT_LT(written, kMost);
+  while (stream.stream->Write(message)) {
+  }
   // Its place is free though it takes not even the end.
   AwaitEndOfEmptyStream(grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(stream.End().error_code(), grpc::StatusCode::CANCELLED);
