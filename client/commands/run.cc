@@ -367,8 +367,10 @@ void AddRun(CLI::App& app, const Environment& environment, Chosen& chosen) {
                    "Where results go: absent or empty "
                    "(default runs/NAME-YYYYmmdd-HHMMSS)")
       ->check(NotEmpty());
-  command->add_option("--set", flags->overrides,
-                      "KEY=VALUE over the job file, repeatable");
+  command
+      ->add_option("--set", flags->overrides,
+                   "KEY=VALUE over the job file, repeatable")
+      ->allow_extra_args(false);  // Or it would take the job file's name too.
   AddOutputFlag(*command, flags->format, {"table", "json"});
   command->add_option("--progress", flags->progress, "auto, plain or none")
       ->check(CLI::IsMember({"auto", "plain", "none"}))

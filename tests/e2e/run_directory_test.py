@@ -231,8 +231,12 @@ class RunDirectoryTest(pc.PenstockCase):
     self.write_job(JOB)
     self.assertEqual(self.penstock("run", "job.yaml").code, 0)
     link = os.readlink(self.work / "runs/latest")
-    done = self.penstock("run", "job.yaml", "--set", "data.train=none.txt")
+    # A --set takes one word, not the job file's name behind it.
+    done = self.penstock("run", "--set", "steps=2",
+                         "--set", "data.train=none.txt", "job.yaml",
+                         "--progress", "none")
     self.assertEqual(done.code, 2, done)
+    self.assertIn("none.txt", done.stderr)
     self.assertEqual(os.readlink(self.work / "runs/latest"), link)
     self.assertEqual(sorted(p.name for p in (self.work / "runs").iterdir()),
                      sorted(["latest", link]))
