@@ -145,11 +145,13 @@ void AddSimulate(CLI::App& app, const Environment& environment,
                    "A name, as in a job file (a file's order: `verify`)")
       ->required();
   AddShapeFlags(*command, flags->shape);
-  const char* kTimes = "Time of a rank's whole share of layers";
-  command->add_option("--forward", flags->forward, kTimes);
-  command->add_option("--backward-input", flags->backward_input, kTimes);
-  command->add_option("--backward-weight", flags->backward_weight, kTimes);
-  command->add_option("--transfer", flags->transfer, "Time of a message");
+  command->add_option("--forward", flags->forward,
+                      "Time of F of a rank's whole share of layers (1)");
+  command->add_option("--backward-input", flags->backward_input,
+                      "Time of I of a rank's whole share of layers (1)");
+  command->add_option("--backward-weight", flags->backward_weight,
+                      "Time of W of a rank's whole share of layers (1)");
+  command->add_option("--transfer", flags->transfer, "Time of a message (0)");
   command->add_option("--memory-limit", flags->memory_limit,
                       "A rank's limit, in activations of a whole stage");
   AnyCoordinator::AddFlag(*command, flags->address);
