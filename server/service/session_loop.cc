@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/time/proto_time.h"
@@ -192,6 +193,8 @@ void SessionLoop::Do(SessionAction action) {
     void operator()(const AbortAction& abort) {
       if (abort.cause.ok()) {
         LOG(INFO) << "epoch " << abort.epoch << ": the job is over";
+      } else if (absl::IsCancelled(abort.cause)) {  // Somebody's wish.
+        LOG(INFO) << "epoch " << abort.epoch << ": " << abort.cause.message();
       } else {
         LOG(WARNING) << "epoch " << abort.epoch << ": " << abort.cause;
       }
