@@ -92,6 +92,10 @@ function(penstock_label_target name)
   endforeach()
 endfunction()
 
+# For every test, its children too: docs/threading.md.
+set(penstock_tsan_options
+  "TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=7:halt_on_error=1")
+
 # penstock_test(NAME SRCS ... DEPS ... [DATA dir] [LABELS ...]
 #               [TIMEOUT seconds])
 # A GoogleTest binary, one ctest entry. This and the functions for benchmarks
@@ -113,7 +117,7 @@ function(penstock_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  set(env "TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=7:halt_on_error=1")
+  set(env "${penstock_tsan_options}")
   if(arg_DATA)
     list(APPEND env "PENSTOCK_TEST_DATA=${CMAKE_SOURCE_DIR}/tests/${arg_DATA}")
   endif()

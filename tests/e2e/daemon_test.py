@@ -188,7 +188,10 @@ class DaemonTest(dc.DaemonCase):
     log = self.terminate(other).stderr
     self.assertIn(f"the coordinator answers at ipv6:[::1]:{port}\n", log)
     for host in ("127.0.0.1", "[::1]", "localhost"):
+      if host == "localhost":  # A name for which Debian's c-ares leaks itself.
+        self.variables["ASAN_OPTIONS"] = "detect_leaks=0"
       done = self.penstock("health", "--address", f"{host}:{port}")
+      self.variables.pop("ASAN_OPTIONS", None)
       self.assertEqual((done.code, done.stdout), (0, "SERVING\n"), done)
     # Ready is what the stage's publisher has seen, a moment later.
     pc.wait_until(
