@@ -21,14 +21,6 @@
 namespace penstock::common::rpc {
 namespace {
 
-absl::Status ListenError(const Address& address, int error) {
-  const std::string message =
-      absl::StrCat("cannot listen on ", address.ToString(), ": ",
-                   std::generic_category().message(error));
-  return error == EADDRINUSE ? absl::AlreadyExistsError(message)
-                             : absl::UnavailableError(message);
-}
-
 sockaddr_un UnixName(const std::string& path) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
@@ -70,6 +62,14 @@ absl::Status TryListenTcp(const Address& address) {
 }
 
 }  // namespace
+
+absl::Status ListenError(const Address& address, int error) {
+  const std::string message =
+      absl::StrCat("cannot listen on ", address.ToString(), ": ",
+                   std::generic_category().message(error));
+  return error == EADDRINUSE ? absl::AlreadyExistsError(message)
+                             : absl::UnavailableError(message);
+}
 
 absl::Status CheckUnixSocketFree(const Address& address) {
   if (address.kind != AddressKind::kUnix) return absl::OkStatus();

@@ -9,6 +9,10 @@
 
 namespace penstock::common::rpc {
 
+// "cannot listen on ADDRESS: ..." in the kernel's words for `error`, an errno:
+// AlreadyExists for EADDRINUSE, else Unavailable.
+absl::Status ListenError(const Address& address, int error);
+
 // AlreadyExists where a living server answers on the Unix socket, or its path
 // is something else than a socket; Unavailable with the kernel's word where
 // neither can be told; OK where nobody does, and for TCP.

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -68,9 +67,7 @@ absl::StatusOr<PublishedSocket> PublishedSocket::Publish(
   struct stat info {};
   if (lstat(from.c_str(), &info) != 0 ||
       std::rename(from.c_str(), address.path.c_str()) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address.ToString(), ": ",
-                     std::generic_category().message(errno)));
+    return ListenError(address, errno);
   }
   return PublishedSocket(address.path, info.st_dev, info.st_ino);
 }
