@@ -15,6 +15,9 @@
 namespace penstock::common::process {
 namespace {
 
+// What ends `penstock run` in order.
+constexpr std::initializer_list<int> kStops = {SIGINT, SIGTERM, SIGHUP};
+
 sigset_t SetOf(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
@@ -79,21 +82,21 @@ bool TellsToStop(int signal) {
 bool StopIsPending() {
   sigset_t pending;
   if (sigpending(&pending) != 0) return false;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : kStops) {
     if (sigismember(&pending, signal) == 1 && TellsToStop(signal)) return true;
   }
   return false;
 }
 
 void LetStopSignalsEnd() {
-  const sigset_t stops = SetOf({SIGINT, SIGTERM, SIGHUP});
+  const sigset_t stops = SetOf(kStops);
   const timespec now{};
   while (sigtimedwait(&stops, nullptr, &now) > 0 || errno == EINTR) {
   }
   // The default action also ends what waits for a disk (for one of the network
   // only that does), but is not taken for PID 1.
   const auto action = getpid() == 1 ? ExitNow : SIG_DFL;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : kStops) {
     if (TellsToStop(number)) signal(number, action);
   }
   pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
