@@ -15,6 +15,7 @@
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowered_program.h"
 #include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/named_schedules.h"
 #include "coordinator/schedule/schedule.h"
 #include "coordinator/schedule/simulator.h"
 #include "coordinator/schedule/text.h"
@@ -31,6 +32,13 @@ absl::StatusOr<double> Time(const char* name, std::optional<double> given,
         name, " is ", time, "; a time is a finite number of at least 0"));
   }
   return time;
+}
+
+// v where the request says nothing. A name that there is not is refused by
+// Generate.
+int DefaultChunks(absl::string_view name) {
+  const schedule::NamedSchedule* const row = schedule::FindSchedule(name);
+  return row == nullptr ? 1 : row->default_chunks.value_or(1);
 }
 
 // What the request says of times and memory, for stages of this shape.
@@ -93,10 +101,11 @@ absl::Status Refusal(const absl::Status& status, double limit, int chunks) {
 
 absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
     const v1::SimulateScheduleRequest& request) {
-  const schedule::Shape shape{
-      .ranks = request.stages(),
-      .chunks = request.chunks() == 0 ? 1 : request.chunks(),
-      .micro_batches = request.micro_batches()};
+  const schedule::Shape shape{.ranks = request.stages(),
+                              .chunks = request.chunks() == 0
+                                            ? DefaultChunks(request.schedule())
+                                            : request.chunks(),
+                              .micro_batches = request.micro_batches()};
   ASSIGN_OR_RETURN(const schedule::Schedule plan,
                    schedule::Generate(request.schedule(), shape));
   ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
