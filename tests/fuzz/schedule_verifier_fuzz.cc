@@ -89,16 +89,18 @@ Schedule AnySchedule(Bytes* bytes) {
   return schedule;
 }
 
-// A shipped schedule, or nothing where it has no meaning at that shape.
+// A shipped schedule, or nothing where it has no meaning at that shape, or is
+// searched for (`auto`), which is no work for a fuzzer.
 std::optional<Schedule> ShippedSchedule(Bytes* bytes) {
   const std::vector<absl::string_view> names = GeneratorNames();
-  const absl::string_view name =
-      names[bytes->Below(static_cast<int>(names.size()))];
+  const NamedSchedule& row =
+      *FindSchedule(names[bytes->Below(static_cast<int>(names.size()))]);
+  if (row.value == ScheduleKind::kAuto) return std::nullopt;
   const int chunks = 1 + bytes->Below(3);
-  const absl::StatusOr<Schedule> schedule = Generate(
-      name, {.ranks = 1 + bytes->Below(4),
-             .chunks = FindSchedule(name)->fixed_chunks.value_or(chunks),
-             .micro_batches = 1 + bytes->Below(9)});
+  const absl::StatusOr<Schedule> schedule =
+      Generate(row.name, {.ranks = 1 + bytes->Below(4),
+                          .chunks = row.fixed_chunks.value_or(chunks),
+                          .micro_batches = 1 + bytes->Below(9)});
   if (!schedule.ok()) return std::nullopt;
   return *schedule;
 }
