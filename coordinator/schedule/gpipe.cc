@@ -5,12 +5,9 @@
 namespace penstock::coordinator::schedule {
 
 absl::StatusOr<Schedule> GenerateGPipe(const Shape& shape) {
-  RETURN_IF_ERROR(CheckOneChunkShape("gpipe", shape));
-  Schedule schedule{.name = "gpipe",
-                    .placement = LoopPlacement({.ranks = shape.ranks}),
-                    .micro_batches = shape.micro_batches,
-                    .orders = {}};
-  schedule.orders.resize(shape.ranks);
+  RETURN_IF_ERROR(CheckShapeOfChunks("gpipe", shape, 1));
+  Schedule schedule = EmptySchedule(
+      "gpipe", LoopPlacement({.ranks = shape.ranks}), shape.micro_batches);
   for (int r = 0; r < shape.ranks; ++r) {
     std::vector<Command>& order = schedule.orders[r];
     order.reserve(2 * shape.micro_batches);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "coordinator/schedule/placement.h"
 #include "coordinator/schedule/schedule.h"
 
 namespace penstock::coordinator::schedule {
@@ -36,7 +37,8 @@ struct NamedSchedule {
   std::optional<int> fixed_chunks;
   // v where nothing is said; nullopt: the planner's choice.
   std::optional<int> default_chunks;
-  bool built = false;  // There is a generator.
+  bool built = false;     // There is a generator.
+  bool v_shaped = false;  // On the V placement (placement.h), else the loop.
 };
 
 // In the order of the documentation.
@@ -44,30 +46,37 @@ inline constexpr NamedSchedule kNamedSchedules[] = {
     {ScheduleKind::kNaive, "naive", 1, 1, /*built=*/true},
     {ScheduleKind::kGpipe, "gpipe", 1, 1, /*built=*/true},
     {ScheduleKind::k1F1B, "1f1b", 1, 1, /*built=*/true},
-    {ScheduleKind::kInterleaved, "interleaved", std::nullopt, 2},
-    {ScheduleKind::kLoopedBfs, "looped-bfs", std::nullopt, 2},
-    {ScheduleKind::kZbH1, "zb-h1", 1, 1},
-    {ScheduleKind::kZbH2, "zb-h2", 1, 1},
-    {ScheduleKind::kZb1pInterleaved, "zb1p-interleaved", std::nullopt, 1},
-    {ScheduleKind::kZbV, "zb-v", 2, 2},
-    {ScheduleKind::kVHalf, "v-half", 2, 2},
-    {ScheduleKind::kVMin, "v-min", 2, 2},
-    {ScheduleKind::kDualpipeV, "dualpipe-v", 2, 2},
-    {ScheduleKind::kAuto, "auto", std::nullopt, std::nullopt},
+    {ScheduleKind::kInterleaved, "interleaved", std::nullopt, 2,
+     /*built=*/true},
+    {ScheduleKind::kLoopedBfs, "looped-bfs", std::nullopt, 2, /*built=*/true},
+    {ScheduleKind::kZbH1, "zb-h1", 1, 1, /*built=*/true},
+    {ScheduleKind::kZbH2, "zb-h2", 1, 1, /*built=*/true},
+    {ScheduleKind::kZb1pInterleaved, "zb1p-interleaved", std::nullopt, 1,
+     /*built=*/true},
+    {ScheduleKind::kZbV, "zb-v", 2, 2, /*built=*/true, /*v_shaped=*/true},
+    {ScheduleKind::kVHalf, "v-half", 2, 2, /*built=*/true, /*v_shaped=*/true},
+    {ScheduleKind::kVMin, "v-min", 2, 2, /*built=*/true, /*v_shaped=*/true},
+    {ScheduleKind::kDualpipeV, "dualpipe-v", 2, 2, /*built=*/true,
+     /*v_shaped=*/true},
+    {ScheduleKind::kAuto, "auto", std::nullopt, std::nullopt, /*built=*/true},
 };
 
 // Null: no such name, or kFile.
 const NamedSchedule* FindSchedule(absl::string_view name);
 const NamedSchedule* FindSchedule(ScheduleKind kind);
 
-// What the textbook says of the bubble rate, for stages of equal length and
-// transfers that take no time (docs/schedules.md).
+// Where the stages of that schedule are, with shape.chunks a rank. Of auto,
+// which finds a placement itself, the loop.
+Placement PlacementOf(const NamedSchedule& row, const RankShape& shape);
+
+// What the textbook says of the bubble rate, for stages of equal length,
+// F = I = W and transfers that take no time (docs/schedules.md).
 struct ClosedForm {
   std::string formula;  // "(K−1)/(M+K−1)"
   double bubble_rate = 0;
 };
-// Nothing where there is no closed form. REQUIRES: a shape that CheckShape
-// takes.
+// Nothing where there is no closed form: outside its domain of K, v and M too.
+// REQUIRES: a shape that CheckShape takes.
 std::optional<ClosedForm> ClosedFormOf(absl::string_view name,
                                        const Shape& shape);
 

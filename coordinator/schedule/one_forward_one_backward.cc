@@ -7,13 +7,10 @@
 namespace penstock::coordinator::schedule {
 
 absl::StatusOr<Schedule> GenerateOneForwardOneBackward(const Shape& shape) {
-  RETURN_IF_ERROR(CheckOneChunkShape("1f1b", shape));
+  RETURN_IF_ERROR(CheckShapeOfChunks("1f1b", shape, 1));
   const int micro_batches = shape.micro_batches;
-  Schedule schedule{.name = "1f1b",
-                    .placement = LoopPlacement({.ranks = shape.ranks}),
-                    .micro_batches = micro_batches,
-                    .orders = {}};
-  schedule.orders.resize(shape.ranks);
+  Schedule schedule = EmptySchedule(
+      "1f1b", LoopPlacement({.ranks = shape.ranks}), shape.micro_batches);
   for (int r = 0; r < shape.ranks; ++r) {
     std::vector<Command>& order = schedule.orders[r];
     order.reserve(2 * micro_batches);

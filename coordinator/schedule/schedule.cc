@@ -1,5 +1,8 @@
 #include "coordinator/schedule/schedule.h"
 
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/status/status_macros.h"
 
@@ -33,13 +36,25 @@ absl::Status CheckShape(absl::string_view name, const Shape& shape) {
   return absl::OkStatus();
 }
 
-absl::Status CheckOneChunkShape(absl::string_view name, const Shape& shape) {
+absl::Status CheckShapeOfChunks(absl::string_view name, const Shape& shape,
+                                int chunks) {
   RETURN_IF_ERROR(CheckShape(name, shape));
-  if (shape.chunks != 1) {
+  if (shape.chunks != chunks) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": has one chunk a rank, chunks is ", shape.chunks));
+        absl::StrCat(name, ": has ", chunks, chunks == 1 ? " chunk" : " chunks",
+                     " a rank, chunks is ", shape.chunks));
   }
   return absl::OkStatus();
+}
+
+Schedule EmptySchedule(absl::string_view name, Placement placement,
+                       int micro_batches) {
+  Schedule schedule{.name = std::string(name),
+                    .placement = std::move(placement),
+                    .micro_batches = micro_batches,
+                    .orders = {}};
+  schedule.orders.resize(schedule.ranks());
+  return schedule;
 }
 
 }  // namespace penstock::coordinator::schedule

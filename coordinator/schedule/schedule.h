@@ -33,9 +33,10 @@ inline constexpr int64_t kMaxCells = int64_t{1} << 20;
 // most kMaxCells; `name` is the schedule's.
 absl::Status CheckShape(absl::string_view name, const Shape& shape);
 
-// Also InvalidArgument where the schedule has one chunk a rank and shape.chunks
-// says otherwise.
-absl::Status CheckOneChunkShape(absl::string_view name, const Shape& shape);
+// Also InvalidArgument where the schedule always has `chunks` a rank and
+// shape.chunks says otherwise.
+absl::Status CheckShapeOfChunks(absl::string_view name, const Shape& shape,
+                                int chunks);
 
 struct Schedule {
   std::string name;  // "1f1b", or the file that it was read from.
@@ -50,6 +51,10 @@ struct Schedule {
     return {.ranks = ranks(), .chunks = chunks()};
   }
 };
+
+// What a generator fills: every rank has an order without commands.
+Schedule EmptySchedule(absl::string_view name, Placement placement,
+                       int micro_batches);
 
 }  // namespace penstock::coordinator::schedule
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -11,10 +13,13 @@
 #include "common/rpc/message_limit.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/command_stream.h"
+#include "coordinator/schedule/auto_schedule.h"
 #include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowered_program.h"
 #include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/named_schedules.h"
+#include "coordinator/schedule/placement.h"
 #include "coordinator/schedule/schedule.h"
 #include "coordinator/schedule/simulator.h"
 #include "coordinator/schedule/text.h"
@@ -89,6 +94,64 @@ absl::Status Refusal(const absl::Status& status, double limit, int chunks) {
       absl::StrReplaceAll(status.message(), {{"bytes of activations", unit}})));
 }
 
+// A schedule, and what was given and what came out when it was lowered.
+struct Planned {
+  schedule::Schedule plan;
+  schedule::LoweringOptions options;
+  schedule::LoweredProgram program;
+};
+
+absl::StatusOr<Planned> PlanFixed(const v1::SimulateScheduleRequest& request,
+                                  const schedule::Shape& shape) {
+  Planned planned;
+  ASSIGN_OR_RETURN(planned.plan, schedule::Generate(request.schedule(), shape));
+  ASSIGN_OR_RETURN(planned.options,
+                   Options(request, planned.plan.rank_shape()));
+  absl::StatusOr<schedule::LoweredProgram> lowered =
+      schedule::LowerVerified(planned.plan, planned.options);
+  RETURN_IF_ERROR(
+      Refusal(lowered.status(), request.memory_limit(), planned.plan.chunks()));
+  planned.program = *std::move(lowered);
+  return planned;
+}
+
+// The best for the request's times and limit on the loop and the V, and where a
+// number of chunks is given with up to that many a rank.
+absl::StatusOr<Planned> PlanAuto(const v1::SimulateScheduleRequest& request,
+                                 const schedule::Shape& shape) {
+  RETURN_IF_ERROR(schedule::CheckShape(request.schedule(), shape));
+  std::vector<schedule::AutoChoice> choices;
+  const auto add = [&](const schedule::Placement& placement,
+                       const schedule::RankShape& ranks) -> absl::Status {
+    ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
+                     Options(request, ranks));
+    choices.push_back({.placement = placement, .options = options});
+    return absl::OkStatus();
+  };
+  const int most_chunks = request.chunks() == 0 ? 2 : request.chunks();
+  for (int v = 1; v <= most_chunks; ++v) {
+    if (!schedule::CheckShape(request.schedule(),
+                              {.ranks = shape.ranks,
+                               .chunks = v,
+                               .micro_batches = shape.micro_batches})
+             .ok()) {
+      break;
+    }
+    const schedule::RankShape ranks{.ranks = shape.ranks, .chunks = v};
+    if (v == 2) {
+      RETURN_IF_ERROR(add(schedule::VPlacement(ranks), ranks));
+      if (request.chunks() == 0) break;
+    }
+    RETURN_IF_ERROR(add(schedule::LoopPlacement(ranks), ranks));
+  }
+  absl::StatusOr<schedule::AutoSchedule> made =
+      schedule::MakeAutoSchedule(shape.micro_batches, choices);
+  RETURN_IF_ERROR(Refusal(made.status(), request.memory_limit(), 1));
+  return Planned{.plan = std::move(made->schedule),
+                 .options = std::move(choices[made->choice].options),
+                 .program = std::move(made->program)};
+}
+
 }  // namespace
 
 absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
@@ -97,15 +160,15 @@ absl::StatusOr<v1::SimulateScheduleResponse> SimulateSchedule(
       .ranks = request.stages(),
       .chunks = request.chunks() == 0 ? 1 : request.chunks(),
       .micro_batches = request.micro_batches()};
-  ASSIGN_OR_RETURN(const schedule::Schedule plan,
-                   schedule::Generate(request.schedule(), shape));
-  ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
-                   Options(request, plan.rank_shape()));
-  absl::StatusOr<schedule::LoweredProgram> lowered =
-      schedule::LowerVerified(plan, options);
-  RETURN_IF_ERROR(
-      Refusal(lowered.status(), request.memory_limit(), plan.chunks()));
-  const schedule::LoweredProgram& program = *lowered;
+  const schedule::NamedSchedule* const row =
+      schedule::FindSchedule(request.schedule());
+  const bool searched =
+      row != nullptr && row->value == schedule::ScheduleKind::kAuto;
+  ASSIGN_OR_RETURN(const Planned planned, searched ? PlanAuto(request, shape)
+                                                   : PlanFixed(request, shape));
+  const schedule::Schedule& plan = planned.plan;
+  const schedule::LoweringOptions& options = planned.options;
+  const schedule::LoweredProgram& program = planned.program;
   ASSIGN_OR_RETURN(const schedule::Simulation simulation,
                    schedule::Simulate(program, options.costs, options.memory));
   if (!std::isfinite(simulation.makespan)) {

@@ -194,7 +194,7 @@ TEST(Generate, RefusesShapesWithoutMeaning) {
   using ::testing::HasSubstr;
   const auto invalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(Generate("1f1b", {.ranks = 2, .chunks = 2, .micro_batches = 2}),
-              StatusIs(invalid, "1f1b: has one chunk a rank, chunks is 2"));
+              StatusIs(invalid, "1f1b: has 1 chunk a rank, chunks is 2"));
   EXPECT_THAT(Generate("gpipe", {.ranks = 0}),
               StatusIs(invalid, HasSubstr("number of ranks is 0")));
   EXPECT_THAT(Generate("naive", {.ranks = 1, .micro_batches = -3}),
