@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
 #include "coordinator/schedule/verifier.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/coordinator/schedule/example_schedules.h"
 #include "tests/matchers/status_matchers.h"
 
 namespace penstock::coordinator::schedule {
@@ -29,8 +29,8 @@ std::vector<std::string> Kinds(const LoweredProgram& program, int rank) {
 class VerifyLoweredTest : public ::testing::Test {
  protected:
   VerifyLoweredTest() {
-    const Schedule schedule =
-        InterleavedZb1p({.ranks = 2, .chunks = 2, .micro_batches = 4});
+    const Schedule schedule = *Generate(
+        "zb1p-interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 4});
     program_ =
         *Lower(schedule, {.tied_embedding = true, .reduce_replicas = true});
   }

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/text.h"
 #include "coordinator/schedule/verifier.h"
 #include "gtest/gtest.h"
@@ -19,17 +18,12 @@ namespace {
 
 std::vector<Schedule> Originals() {
   std::vector<Schedule> all;
-  for (const absl::string_view name : GeneratorNames()) {
-    for (const auto& [ranks, micro_batches] :
-         {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 2}, {3, 2}, {3, 5}, {4, 4}}) {
-      all.push_back(
-          *Generate(name, {.ranks = ranks, .micro_batches = micro_batches}));
+  for (const auto& [ranks, micro_batches] :
+       {std::pair{1, 1}, {1, 3}, {2, 1}, {2, 2}, {3, 2}, {3, 5}, {4, 4}}) {
+    for (Schedule& schedule : EverySchedule(ranks, micro_batches)) {
+      all.push_back(std::move(schedule));
     }
   }
-  all.push_back(ZbH2({.ranks = 3, .micro_batches = 4}));
-  all.push_back(LoopedBfs({.ranks = 2, .chunks = 2, .micro_batches = 3}));
-  all.push_back(InterleavedZb1p({.ranks = 2, .chunks = 2, .micro_batches = 4}));
-  all.push_back(GreedyV({.ranks = 2, .chunks = 2, .micro_batches = 3}));
   return all;
 }
 
