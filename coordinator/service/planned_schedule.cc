@@ -96,9 +96,14 @@ absl::Status Refusal(const absl::Status& status, double limit, int chunks) {
 
 absl::StatusOr<PlannedSchedule> PlanFixed(
     const v1::SimulateScheduleRequest& request) {
+  schedule::Shape shape = ShapeOf(request);
+  if (request.chunks() == 0) {
+    const schedule::NamedSchedule* const row =
+        schedule::FindSchedule(request.schedule());
+    shape.chunks = row == nullptr ? 1 : row->default_chunks.value_or(1);
+  }
   PlannedSchedule planned;
-  ASSIGN_OR_RETURN(planned.plan,
-                   schedule::Generate(request.schedule(), ShapeOf(request)));
+  ASSIGN_OR_RETURN(planned.plan, schedule::Generate(request.schedule(), shape));
   ASSIGN_OR_RETURN(planned.options,
                    Options(request, planned.plan.rank_shape()));
   absl::StatusOr<schedule::LoweredProgram> lowered =
