@@ -1,6 +1,7 @@
 """A coordinator and stage daemons started by hand, jobs for them, and the bare
 program: what schedules.py measures."""
 
+import array
 import json
 import os
 import pathlib
@@ -10,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import array
 
 # Longer than anything here takes.
 LIMIT = 600
@@ -44,7 +44,8 @@ class Shape:
     self.chunks = {"interleaved": 2, "zb-v": 2, "v-half": 2}.get(schedule)
 
   def __str__(self):
-    return f"{self.schedule}-{self.ranks}-{self.micro_batches}-{ms(self.op)}"
+    name = f"{self.schedule}-{self.ranks}-{self.micro_batches}-{ms(self.op)}"
+    return name + (f"-{ms(self.transfer)}" if self.transfer else "")
 
 
 class Failed(Exception):
@@ -75,10 +76,16 @@ class Programs:
     self._runs += 1
     return self.folder / f"{self._runs:04d}-{what}"
 
+  def keep_order(self, shape, text):
+    """The schedule's order as CSV, for the bare program."""
+    path = self.new_name("orders.csv")
+    path.write_text(text)
+    stages = 1 + max(int(stage) for stage in re.findall(r"(\d+)F", text))
+    self._orders[str(shape)] = path, stages // shape.ranks
+
   def order(self, shape):
-    """The schedule's order as CSV, as `penstock simulate` gives it."""
-    key = str(shape) + str(shape.transfer)
-    if key not in self._orders:
+    """The one that was kept: else as `penstock simulate` gives it."""
+    if str(shape) not in self._orders:
       done = subprocess.run(
           [self.bin / "penstock", "simulate", "--schedule", shape.schedule,
            "--stages", str(shape.ranks),
@@ -90,11 +97,8 @@ class Programs:
           capture_output=True, text=True, timeout=LIMIT)
       if done.returncode != 0:
         raise Failed(done.stderr.strip())
-      path = self.new_name("orders.csv")
-      path.write_text(done.stdout)
-      stages = 1 + max(int(s) for s in re.findall(r"(\d+)F", done.stdout))
-      self._orders[key] = path, stages // shape.ranks
-    return self._orders[key]
+      self.keep_order(shape, done.stdout)
+    return self._orders[str(shape)]
 
   def run_bare(self, shape, steps, barrier=True):
     """The bare program's JSON."""
@@ -130,15 +134,23 @@ class Run:
     return [line["step_seconds"] for line in self.lines]
 
   def traced(self):
-    """By step with full timings: (rank, start, end) of each op, in seconds."""
+    """By step with full timings: (rank, start, end, name) of each op, in
+    seconds, ascending."""
     trace = json.loads((self.folder / "trace.json").read_text())
     steps = {}
     for event in trace["traceEvents"]:
       if event["ph"] == "X":
         start = event["ts"] * 1e-6
         steps.setdefault(event["args"]["step"], []).append(
-            (event["tid"], start, start + event["dur"] * 1e-6))
-    return steps
+            (event["tid"], start, start + event["dur"] * 1e-6, event["name"]))
+    return {step: sorted(ops) for step, ops in steps.items()}
+
+  def order(self):
+    """What each rank ran, as CSV."""
+    rows = {}
+    for rank, _, _, name in self.traced()[1]:
+      rows.setdefault(rank, []).append(name)
+    return "".join(",".join(rows[rank]) + "\n" for rank in sorted(rows))
 
 
 class Cluster:

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from cluster import Cluster, Failed, Shape, ms
+from cluster import Cluster, Failed, Run, Shape, ms
 from tables import bar, median, percentile, spread, table
 
 # As issue and docs/benchmarks.md name them, in the order of docs/schedules.md.
@@ -33,7 +33,7 @@ def span_bubbles(run):
     if step <= WARM_UP:
       continue
     ranks = {}
-    for rank, start, end in ops:
+    for rank, start, end, _ in ops:
       first, last, busy = ranks.get(rank, (start, end, 0.0))
       ranks[rank] = min(first, start), max(last, end), busy + end - start
     idle, share = max((last - first - busy, (last - first - busy) /
@@ -48,8 +48,8 @@ def barriers(run):
   result = []
   for step, ops in sorted(run.traced().items()):
     if step > WARM_UP:
-      result.append(run.seconds[step - 1] - (max(end for _, _, end in ops) -
-                                             min(start for _, start, _ in ops)))
+      result.append(run.seconds[step - 1] - (max(end for _, _, end, _ in ops) -
+                                             min(start for _, start, _, _ in ops)))
   return result
 
 
@@ -65,6 +65,7 @@ def realisation(programs, settings, say):
           try:
             for _ in range(settings.rounds):
               run = cluster.run(shape, settings.steps)
+              programs.keep_order(shape, run.order())
               alone = programs.run_bare(shape, settings.steps)
               simulated = alone["simulated"]
               steps = warm(alone["steps"])
@@ -212,7 +213,6 @@ def stopped_run(cluster, shape, from_step, share, stops):
     _, stderr = waits.communicate(timeout=300)
   if waits.returncode != 0:
     raise Failed(stderr.strip())
-  from cluster import Run  # pylint: disable=import-outside-toplevel
   return Run(folder), resumed
 
 
@@ -261,7 +261,9 @@ def transfer(programs, settings, say):
       try:
         for _ in range(settings.rounds):
           for shape in (without, with_it):
-            seconds[shape] += warm(cluster.run(shape, settings.steps).seconds)
+            run = cluster.run(shape, settings.steps)
+            seconds[shape] += warm(run.seconds)
+            programs.keep_order(shape, run.order())
             done = programs.run_bare(shape, settings.steps)
             simulated[shape] = done["simulated"]["makespan"]
             bare[shape] += [s["seconds"] for s in warm(done["steps"])]
