@@ -189,13 +189,18 @@ void RunPipeline(const std::vector<std::string>& command,
                  const Arguments& arguments, const PipelinePlan& plan) {
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
   Ranks ranks(command, plan.ranks);
-  ranks.Release();
   int64_t begin = NowNs();
+  ranks.Release();
   for (int step = 0; step < arguments.rank.steps; ++step) {
     const std::vector<RankStep> done = ranks.Await();
+    const int64_t end = NowNs();
     const bool last = step + 1 == arguments.rank.steps;
     if (arguments.rank.barrier || last) ranks.Release();
-    const int64_t end = NowNs();
+    const int64_t released = NowNs();
+    // Whoever waits for all that it must cannot be faster.
+    CHECK(!arguments.rank.barrier ||
+          Seconds(end - begin) >= (1 - 1e-9) * plan.simulated.makespan)
+        << "a step took " << Seconds(end - begin) << " s, less than simulated";
     int64_t last_end = 0, late = 0, ops = 0;
     for (int rank = 0; rank < plan.ranks; ++rank) {
       last_end = std::max(last_end, done[rank].last_end);
@@ -204,7 +209,7 @@ void RunPipeline(const std::vector<std::string>& command,
     }
     steps.push_back({{"seconds", Seconds(end - begin)},
                      {"span_bubble_rate", SpanBubble(done)},
-                     {"barrier", Seconds(end - last_end)},
+                     {"barrier", Seconds(released - last_end)},
                      {"mean_late", Seconds(late) / static_cast<double>(ops)}});
     begin = end;
   }
