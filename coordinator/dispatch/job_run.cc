@@ -48,7 +48,7 @@ Job::StateReason JobRun::ReasonOf(const v1::Cause& cause) {
 JobRun::JobRun(const PlannedJob& job, const JobLog& log, const Options& options)
     : job_(job.job),
       request_(job.request),
-      stages_(job.stages),
+      map_(job.map),
       log_(log),
       first_cause_(options.cause_window) {}
 
