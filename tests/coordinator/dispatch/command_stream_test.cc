@@ -35,9 +35,9 @@ TEST(CommandStreamTest, EvaluationTakesGroupsThroughTheStagesOfARank) {
   ASSERT_OK_AND_ASSIGN(schedule::LoweredProgram program,
                        schedule::LowerVerified(order, {}));
   const auto text = [&program](int rank) {
+    const v1::StepCommands commands = EvaluateCommands(program, rank, 7, 3);
     std::string all;
-    for (const v1::Command& command :
-         EvaluateCommands(program, rank, 7, 3).commands()) {
+    for (const v1::Command& command : commands.commands()) {
       absl::StrAppend(&all, command.stage(), "F", command.micro_batch(), " ");
     }
     return all;
