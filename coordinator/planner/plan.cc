@@ -255,6 +255,9 @@ absl::StatusOr<ProvedOrder> ProveOrder(const PlanRequest& request) {
   return proved;
 }
 
+// How often a search is repeated with less memory.
+constexpr int kNarrowerSearches = 8;
+
 // A loop of each number of chunks up to request.chunks, and a V of two, as far
 // as there are layers for so many stages and the partition has as many.
 std::vector<schedule::Placement> PlacementsToTry(const PlanRequest& request) {
@@ -277,6 +280,20 @@ std::vector<schedule::Placement> PlacementsToTry(const PlanRequest& request) {
   return placements;
 }
 
+// The rank whose memory is furthest above the limit, and by how much.
+struct Excess {
+  int rank = 0;
+  int64_t bytes = 0;
+};
+Excess LargestExcess(const std::vector<RankMemory>& memory, int64_t limit) {
+  Excess most;
+  for (int rank = 0; rank < static_cast<int>(memory.size()); ++rank) {
+    const int64_t bytes = memory[rank].total() - limit;
+    if (bytes > most.bytes) most = {rank, bytes};
+  }
+  return most;
+}
+
 absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
   std::vector<Layout> layouts;
   std::vector<schedule::AutoChoice> choices;
@@ -294,6 +311,18 @@ absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
   if (layouts.empty()) return refused;
   absl::StatusOr<schedule::AutoSchedule> found =
       schedule::MakeAutoSchedule(request.micro_batches, choices);
+  // Slots are static and of one stage each, so a rank with several stages may
+  // be given more than it holds at any one time, by which the search counts:
+  // then it has that much less to go by.
+  const std::optional<int64_t> limit = Limit(request);
+  for (int i = 0; i < kNarrowerSearches && limit.has_value() && found.ok();
+       ++i) {
+    const Excess excess = LargestExcess(
+        PredictMemory(layouts[found->choice].memory, found->program), *limit);
+    if (excess.bytes <= 0) break;
+    choices[found->choice].options.memory.limits[excess.rank] -= excess.bytes;
+    found = schedule::MakeAutoSchedule(request.micro_batches, choices);
+  }
   if (!found.ok()) return Blame(found.status());
   if (request.modelled.has_value()) {
     RETURN_IF_ERROR(CheckSplit(*request.modelled, found->schedule));
@@ -336,10 +365,10 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
             .program = std::move(proved.program),
             .costs = std::move(proved.layout.options.costs)};
   plan.memory = PredictMemory(proved.layout.memory, plan.program);
-  const std::optional<int64_t> limit = Limit(request);
-  for (int rank = 0; rank < request.ranks && limit.has_value(); ++rank) {
-    if (plan.memory[rank].total() > *limit) {
-      return TooMuch(rank, plan.memory[rank].total(), *limit, "in all");
+  if (const std::optional<int64_t> limit = Limit(request)) {
+    const Excess excess = LargestExcess(plan.memory, *limit);
+    if (excess.bytes > 0) {
+      return TooMuch(excess.rank, *limit + excess.bytes, *limit, "in all");
     }
   }
   ASSIGN_OR_RETURN(plan.predicted,

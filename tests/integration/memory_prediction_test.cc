@@ -77,8 +77,7 @@ NewJob RandomJob(std::mt19937& random) {
         .chunks = chunks,
         .micro_batches = static_cast<int>(micro_batches)};
     runs = shape.ranks * shape.chunks <= model.layers + 2 &&
-           (named.value == spec::ScheduleKind::kAuto ||
-            schedule::Generate(named.name, shape).ok());
+           schedule::Generate(named.name, shape).ok();
     job.spec.pipeline.schedule = named.value;
     job.spec.pipeline.chunks = chunks;
   }

@@ -104,6 +104,29 @@ TEST(PlanTest, AutoIsNoWorseThanAnyOtherAndSaysWhatItChose) {
   }
 }
 
+// To the byte: what a schedule gets by with is enough for auto, whose slots are
+// counted as they will be allocated.
+TEST(PlanTest, AutoFitsWhereAnyOtherScheduleFits) {
+  for (const schedule::NamedSchedule& named : schedule::kNamedSchedules) {
+    if (named.value == schedule::ScheduleKind::kAuto) continue;
+    SCOPED_TRACE(std::string(named.name));
+    PlanRequest request = Tiny(3, 9);
+    request.schedule = std::string(named.name);
+    request.chunks = *named.default_chunks;
+    ASSERT_OK_AND_ASSIGN(const Plan other, MakePlan(request));
+    int64_t most = 0;
+    for (const RankMemory& rank : other.memory) {
+      most = std::max(most, rank.total());
+    }
+    request.schedule = "auto";
+    request.chunks = 2;
+    request.memory_limit = most;
+    ASSERT_OK_AND_ASSIGN(const Plan chosen, MakePlan(request));
+    EXPECT_LE(chosen.predicted.makespan, other.predicted.makespan * (1 + 1e-9));
+    for (const RankMemory& rank : chosen.memory) EXPECT_LE(rank.total(), most);
+  }
+}
+
 // Inputs are checked by ranks that hold the ends of every placement.
 TEST(PlanTest, ChecksForAutoAreOfTheEndsOfEveryPlacement) {
   PlanRequest request = Tiny(3, 9);

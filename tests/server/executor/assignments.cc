@@ -5,8 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
-#include "coordinator/schedule/auto_schedule.h"
-#include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
 #include "coordinator/schedule/named_schedules.h"
@@ -214,27 +212,13 @@ v1::StepCommands EvaluateCommands(const LoweredProgram& program, int rank,
 }
 
 LoweredProgram LowerNamed(const ScheduleOptions& options) {
-  const schedule::RankShape shape{.ranks = options.ranks,
-                                  .chunks = options.chunks};
-  schedule::LoweringOptions lowering{.tied_embedding = options.tied,
-                                     .send_buffers = options.send_buffers};
-  if (options.name == "auto") {
-    // A loop, or with two chunks a V.
-    lowering.costs = schedule::UniformCosts(shape, {});
-    auto made = schedule::MakeAutoSchedule(
-        options.micro_batches,
-        {{.placement = options.chunks == 1 ? schedule::LoopPlacement(shape)
-                                           : schedule::VPlacement(shape),
-          .options = lowering}});
-    CHECK_OK(made.status());
-    return std::move(made->program);
-  }
   auto made = schedule::Generate(options.name,
                                  {.ranks = options.ranks,
                                   .chunks = options.chunks,
                                   .micro_batches = options.micro_batches});
   CHECK_OK(made.status());
-  auto lowered = schedule::Lower(*made, lowering);
+  auto lowered = schedule::Lower(*made, {.tied_embedding = options.tied,
+                                         .send_buffers = options.send_buffers});
   CHECK_OK(lowered.status());
   return *std::move(lowered);
 }
@@ -246,10 +230,7 @@ std::vector<ScheduleOptions> EverySchedule(int micro_batches) {
       for (int chunks = 1; chunks <= 2; ++chunks) {
         const schedule::Shape shape{
             .ranks = ranks, .chunks = chunks, .micro_batches = micro_batches};
-        if (named.value != schedule::ScheduleKind::kAuto &&
-            !schedule::Generate(named.name, shape).ok()) {
-          continue;
-        }
+        if (!schedule::Generate(named.name, shape).ok()) continue;
         all.push_back({.name = std::string(named.name),
                        .ranks = ranks,
                        .chunks = chunks,
