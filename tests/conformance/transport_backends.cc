@@ -66,6 +66,9 @@ class TcpWorld final : public World {
   std::map<int, std::unique_ptr<server::transport::tcp::Listener>> listeners_;
 };
 
+// Of the worlds that need one for their life.
+const common::time::RealClock kClock;
+
 // Another world's transports, with modelled transfers.
 class ModelledWorld final : public World {
  public:
@@ -76,11 +79,10 @@ class ModelledWorld final : public World {
       int rank, const std::vector<Link>& links) override {
     return server::transport::modelled::ModelTransfers(
         carriers_->Join(rank, links),
-        {.latency = absl::Microseconds(300), .seconds_per_byte = 1e-9}, clock_);
+        {.latency = absl::Microseconds(300), .seconds_per_byte = 1e-9}, kClock);
   }
 
  private:
-  common::time::RealClock clock_;
   const std::unique_ptr<World> carriers_;
 };
 
@@ -89,7 +91,7 @@ std::unique_ptr<World> Tcp(MovedBy moved_by) {
 }
 std::unique_ptr<World> InProcess() {
   return std::make_unique<InProcessWorld>(
-      server::transport::inprocess::HubOptions());
+      server::transport::inprocess::HubOptions{.clock = &kClock});
 }
 
 }  // namespace
