@@ -36,11 +36,14 @@ ordered_json Commands(const schedule::LoweredProgram& program,
 std::optional<SimulatedStep> SimulateAsMeasured(const planner::Plan& plan,
                                                 const Accounting& accounting) {
   const auto measured = accounting.step_seconds();
-  const auto costs =
-      accounting.MeasuredCosts(static_cast<int>(plan.stages.size()));
+  auto costs = accounting.MeasuredCosts(static_cast<int>(plan.stages.size()));
   if (!measured.has_value() || !costs.has_value() || measured->p50 <= 0) {
     return std::nullopt;
   }
+  // Transfers are not measured; they take time where that is modelled.
+  costs->latency = plan.costs.latency;
+  costs->seconds_per_byte = plan.costs.seconds_per_byte;
+  costs->bytes = plan.costs.bytes;
   auto simulation = schedule::Simulate(plan.program, *costs);
   if (!simulation.ok()) return std::nullopt;
   return SimulatedStep{.simulation = *std::move(simulation),

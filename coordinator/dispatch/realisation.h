@@ -21,7 +21,8 @@ struct SimulatedStep {
   double realisation() const { return simulation.makespan / measured_seconds; }
 };
 
-// With the medians of each stage's operations. Nothing before every operation
+// With the medians of each stage's operations, and the plan's transfers (of the
+// virtual device; else they take no time). Nothing before every operation
 // and a step that took time were measured.
 std::optional<SimulatedStep> SimulateAsMeasured(const planner::Plan& plan,
                                                 const Accounting& accounting);

@@ -17,7 +17,8 @@ Admission::Admission(const AutoProblem& problem, Backward backward)
                         : problem.held[s].held_until_weight;
       need.growth = need.weight - need.forward;
       need.budget = problem.budget[r];
-      growth = std::max(growth, need.growth);
+      // Where I has no room B goes on.
+      if (backward == Backward::kSplit) growth = std::max(growth, need.growth);
     }
     int64_t after = growth;
     for (auto it = stages.rbegin(); it != stages.rend(); ++it) {

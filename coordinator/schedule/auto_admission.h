@@ -14,6 +14,7 @@ namespace penstock::coordinator::schedule {
 enum class Backward {
   kSplit,  // I, and W later.
   kWhole,  // B.
+  kEither,
 };
 
 // What one rank holds of activations. Plain value.
@@ -42,23 +43,11 @@ class Admission {
     return need.growth <= 0 || holding.bytes + need.growth <= need.budget;
   }
   void Hold(int stage, Op op, RankHolding* holding) const {
-    const Need& need = needs_[stage];
-    switch (op) {
-      case Op::kForward:
-        holding->bytes += need.forward;
-        break;
-      case Op::kBackwardInput:
-        holding->bytes += need.growth;
-        holding->put_off += need.weight;
-        break;
-      case Op::kBackwardWeight:
-        holding->bytes -= need.weight;
-        holding->put_off -= need.weight;
-        break;
-      case Op::kBackward:
-        holding->bytes -= need.forward;
-        break;
-    }
+    Add(stage, op, 1, holding);
+  }
+  // Takes Hold() back.
+  void TakeBack(int stage, Op op, RankHolding* holding) const {
+    Add(stage, op, -1, holding);
   }
 
  private:
@@ -69,6 +58,26 @@ class Admission {
     int64_t after = 0;    // Room that F leaves.
     int64_t budget = 0;   // Of its rank.
   };
+  void Add(int stage, Op op, int times, RankHolding* holding) const {
+    const Need& need = needs_[stage];
+    switch (op) {
+      case Op::kForward:
+        holding->bytes += times * need.forward;
+        break;
+      case Op::kBackwardInput:
+        holding->bytes += times * need.growth;
+        holding->put_off += times * need.weight;
+        break;
+      case Op::kBackwardWeight:
+        holding->bytes -= times * need.weight;
+        holding->put_off -= times * need.weight;
+        break;
+      case Op::kBackward:
+        holding->bytes -= times * need.forward;
+        break;
+    }
+  }
+
   std::vector<Need> needs_;  // (stage)
 };
 

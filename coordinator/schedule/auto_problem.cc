@@ -202,6 +202,19 @@ OrderTiming TimeOrders(const AutoProblem& problem, const Orders& orders) {
   return OrderTimer(problem, orders).Run();
 }
 
+bool WholeBackwardMayWin(const AutoProblem& problem) {
+  for (int s = 0; s < problem.stages; ++s) {
+    const StageTimes& times = problem.times[s];
+    const StageBytes& held = problem.held[s];
+    if (held.held_until_weight > held.held_until_input ||
+        times.of(Op::kBackward) <
+            times.backward_input + times.backward_weight) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::vector<int64_t> PeakHeld(const AutoProblem& problem,
                               const Orders& orders) {
   std::vector<int64_t> peaks;

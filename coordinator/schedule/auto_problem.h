@@ -69,6 +69,10 @@ struct OrderTiming {
 // micro-batches.
 OrderTiming TimeOrders(const AutoProblem& problem, const Orders& orders);
 
+// Whether a B can be worth more than an I and a W: where it takes less time or
+// where W needs more memory than F left.
+bool WholeBackwardMayWin(const AutoProblem& problem);
+
 // Most bytes of activations that each rank holds.
 std::vector<int64_t> PeakHeld(const AutoProblem& problem, const Orders& orders);
 

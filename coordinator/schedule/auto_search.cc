@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/schedule/auto_beam.h"
 #include "coordinator/schedule/auto_list.h"
 
 namespace penstock::coordinator::schedule {
@@ -11,6 +12,8 @@ namespace {
 
 // Commands that the lists may play out in all; the first list is always played.
 constexpr int64_t kListWork = 300'000;
+// Cells of states that the beams may look at in all.
+constexpr int64_t kBeamWork = 10'000'000;
 constexpr double kTolerance = 1e-9;
 
 // How many chunk activations a rank may have in flight, beside its budget.
@@ -39,6 +42,7 @@ class Search {
 
   std::optional<FoundOrder> Run() && {
     PlayLists();
+    RunBeams();
     if (!best_.has_value()) return std::nullopt;
     return std::move(best_);
   }
@@ -52,23 +56,9 @@ class Search {
            best_->makespan <= limits_.bound * (1 + kTolerance);
   }
 
-  // Where a B takes less than an I and a W, or holds less.
-  bool WholeMayWin() const {
-    for (int s = 0; s < problem_.stages; ++s) {
-      const StageTimes& times = problem_.times[s];
-      if (problem_.held[s].held_until_weight >
-              problem_.held[s].held_until_input ||
-          times.of(Op::kBackward) <
-              times.backward_input + times.backward_weight) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   void PlayLists() {
     int64_t left = kListWork;
-    if (WholeMayWin()) {
+    if (WholeBackwardMayWin(problem_)) {
       Offer(ScheduleList(problem_, {.backward = Backward::kWhole}));
       left -= commands();
     }
@@ -85,6 +75,32 @@ class Search {
         }
       }
     }
+  }
+
+  // Wider and wider, until one proves that there is nothing better.
+  void RunBeams() {
+    int64_t left = kBeamWork / StateWork();
+    for (const int width : {16, 256, 16384}) {
+      if (Optimal() || left < 2 * commands()) return;
+      BeamResult result = SearchBeam(
+          problem_, {.width = width, .known = Known(), .most_work = left});
+      left -= result.work;
+      if (result.found) {
+        best_ = {.orders = std::move(result.orders),
+                 .makespan = result.makespan};
+      }
+      if (result.exhausted) return;
+    }
+  }
+
+  double Known() const {
+    return best_.has_value() ? std::min(limits_.known, best_->makespan)
+                             : limits_.known;
+  }
+
+  // What looking at one state costs, in cells of it.
+  int64_t StateWork() const {
+    return problem_.stages * int64_t{16 + problem_.micro_batches};
   }
 
   void Offer(ListResult result) {

@@ -1,5 +1,6 @@
 // VerifyLowered: lowered programs with one fault each.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +113,20 @@ TEST_F(VerifyLoweredTest, RefusesAReductionTwiceOrLeftOut) {
 TEST_F(VerifyLoweredTest, RefusesAReductionBeforeTheTiedSum) {
   std::swap(Step(1, "tied-receive"), Step(1, "replica-reduce 3"));
   ExpectRefused("(replica-reduce 3): comes before the tied sum");
+}
+
+// Before anything is made of that size.
+TEST_F(VerifyLoweredTest, RefusesMoreSlotsOrBuffersThanMicroBatches) {
+  const LoweredProgram correct = program_;
+  constexpr int kMany = std::numeric_limits<int>::max();
+  program_.edges[1].capacity = kMany;
+  ExpectRefused("gradient 1->0 has a count out of range");
+  program_ = correct;
+  program_.edges[0].send_buffers = kMany;
+  ExpectRefused("activation 0->1 has a count out of range");
+  program_ = correct;
+  program_.stages[1].local_gradient_slots = kMany;
+  ExpectRefused("the slots of stage 1 are wrong");
 }
 
 TEST_F(VerifyLoweredTest, RefusesAMissingBarrier) {

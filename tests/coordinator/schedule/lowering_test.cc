@@ -1,5 +1,6 @@
 #include "coordinator/schedule/lowering.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -161,6 +162,22 @@ TEST(Lower, ATiedEmbeddingOnOneRankNeedsNoEdgeAndReducesAfterBothStages) {
   EXPECT_THAT(kinds,
               ElementsAre("replica-reduce 3", "replica-reduce 0", "barrier"));
   EXPECT_OK(VerifyLowered(program));
+}
+
+// More than a slot or a buffer a message are never used.
+TEST(Lower, GivesNoEdgeMoreSlotsOrBuffersThanMessages) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Generate("1f1b", {.ranks = 2, .micro_batches = 3}));
+  constexpr int kMany = std::numeric_limits<int>::max();
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program,
+                       LowerVerified(schedule, {.tied_embedding = true,
+                                                .send_buffers = kMany,
+                                                .uniform_slots = kMany}));
+  for (const Edge& edge : program.edges) {
+    EXPECT_EQ(edge.capacity, edge.messages) << ToString(edge);
+    EXPECT_EQ(edge.send_buffers, edge.messages) << ToString(edge);
+  }
+  EXPECT_OK(LowerVerified(schedule, {.send_buffers = kMany}));
 }
 
 TEST(Lower, RefusesOptionsThatDoNotFit) {
