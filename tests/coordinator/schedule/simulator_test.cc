@@ -251,8 +251,8 @@ TEST(Simulate, CountsWhatIsHeldFromInputToWeightGradientApart) {
   ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, {}));
   const auto peak = [&](int64_t held_until_weight) {
     Memory memory;
-    memory.stages = {{.held_until_input = 100,
-                      .held_until_weight = held_until_weight}};
+    memory.stages = {
+        {.held_until_input = 100, .held_until_weight = held_until_weight}};
     return Simulate(program, UniformCosts({.ranks = 1}, {}), memory)
         ->ranks[0]
         .peak_bytes;
