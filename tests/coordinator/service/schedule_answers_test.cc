@@ -143,7 +143,7 @@ TEST(SimulateScheduleTest, AnOrderThatIsWrongIsRefusedWithItsPlace) {
   request.set_file("0F0,0B0x\n");
   EXPECT_THAT(SimulateSchedule(request),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("my.csv:1:5: \"0B0x\"")));
+                       HasSubstr("my.csv:1:8: \"0B0x\"")));
   request.set_file("");
   EXPECT_THAT(SimulateSchedule(request),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row")));
