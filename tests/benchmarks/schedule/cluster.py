@@ -41,7 +41,8 @@ class Shape:
   def __init__(self, schedule, ranks, micro_batches, op, transfer=0.0):
     self.schedule, self.ranks = schedule, ranks
     self.micro_batches, self.op, self.transfer = micro_batches, op, transfer
-    self.chunks = {"interleaved": 2, "zb-v": 2, "v-half": 2}.get(schedule)
+    self.chunks = {"interleaved": 2, "zb-v": 2, "v-half": 2,
+                   "auto": 2}.get(schedule)
 
   def __str__(self):
     name = f"{self.schedule}-{self.ranks}-{self.micro_batches}-{ms(self.op)}"
