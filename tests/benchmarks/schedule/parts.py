@@ -78,7 +78,7 @@ def realisation(programs, settings, say):
               gaps += barriers(run)
               bare_span += [step["span_bubble_rate"] for step in steps]
           except Failed as failure:
-            skipped.append(f"{shape}: {failure}")
+            skipped.append(programs.not_measured(shape, failure))
             continue
           makespan = simulated["makespan"]
           rows.append([
@@ -108,7 +108,7 @@ def realisation(programs, settings, say):
       "all ranks and the last: the barrier, in ms.\n\n" +
       table(["schedule", "M", "op", "simulated", "span bubble", "bare",
              "difference", "barrier"], spans) +
-      "".join(f"\nNot measured: {what}\n" for what in skipped))
+      "".join(skipped))
 
 
 def barrier(programs, settings, say):
@@ -125,7 +125,7 @@ def barrier(programs, settings, say):
         free = programs.run_bare(shape, settings.steps, barrier=False)
         alone += [step["seconds"] for step in warm(free["steps"])]
     except Failed as failure:
-      skipped.append(f"{shape}: {failure}")
+      skipped.append(programs.not_measured(shape, failure))
       continue
     simulated = done["simulated"]
     cost = simulated["makespan"] - simulated["longest_span"]
@@ -141,7 +141,7 @@ def barrier(programs, settings, say):
           "bare program with and without.\n\n" +
           table(["schedule", "M", "op", "makespan", "span", "cost",
                  "with barrier", "without", "cost"], rows) +
-          "".join(f"\nNot measured: {what}\n" for what in skipped))
+          "".join(skipped))
 
 
 def tax(programs, settings, say):
@@ -268,7 +268,7 @@ def transfer(programs, settings, say):
             simulated[shape] = done["simulated"]["makespan"]
             bare[shape] += [s["seconds"] for s in warm(done["steps"])]
       except Failed as failure:
-        skipped.append(f"{without}: {failure}")
+        skipped.append(programs.not_measured(without, failure))
         continue
       bound = simulated[with_it] - simulated[without]
       grown = median(seconds[with_it]) - median(seconds[without])
@@ -287,7 +287,7 @@ def transfer(programs, settings, say):
           table(["schedule", "M", "op", "transfer", "step without",
                  "step with", "simulated growth", "growth", "bare growth",
                  "beyond / transfers"], rows) +
-          "".join(f"\nNot measured: {what}\n" for what in skipped))
+          "".join(skipped))
 
 
 PARTS = {"realisation": realisation, "barrier": barrier, "tax": tax,
