@@ -43,14 +43,12 @@ def span_bubbles(run):
 
 
 def barriers(run):
-  """Of the traced steps: seconds in which no rank is between the first op of
-  all and the last. The reports, the releases, the updates and their acks."""
-  result = []
-  for step, ops in sorted(run.traced().items()):
-    if step > WARM_UP:
-      result.append(run.seconds[step - 1] - (max(end for _, _, end, _ in ops) -
-                                             min(start for _, start, _, _ in ops)))
-  return result
+  """Seconds from the end of a step's last op, of all ranks, to the start of the
+  next one's first, where both are traced: reports, releases and updates."""
+  traced = run.traced()
+  return [min(start for _, start, _, _ in traced[step + 1]) -
+          max(end for _, _, end, _ in traced[step])
+          for step in sorted(traced) if step > WARM_UP and step + 1 in traced]
 
 
 def realisation(programs, settings, say):
@@ -104,8 +102,8 @@ def realisation(programs, settings, say):
       table(["schedule", "M", "op", "simulated", "step", "bare step",
              "simulated / step", "simulated / bare", "bare / step", "turns"],
             rows) +
-      "\nSpan bubbles in %, and what of a step is not between the first op of "
-      "all ranks and the last: the barrier, in ms.\n\n" +
+      "\nSpan bubbles in %, and the barrier in ms: from the last op of a step "
+      "to the first of the next.\n\n" +
       table(["schedule", "M", "op", "simulated", "span bubble", "bare",
              "difference", "barrier"], spans) +
       "".join(skipped))
