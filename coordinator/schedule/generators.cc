@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "coordinator/schedule/auto_schedule.h"
 #include "coordinator/schedule/dualpipe_v.h"
 #include "coordinator/schedule/gpipe.h"
 #include "coordinator/schedule/interleaved.h"
@@ -53,6 +54,8 @@ absl::StatusOr<Schedule> Generate(absl::string_view name, const Shape& shape) {
       return GenerateVMin(shape);
     case ScheduleKind::kDualpipeV:
       return GenerateDualpipeV(shape);
+    case ScheduleKind::kAuto:
+      return GenerateAuto(shape);
     default:
       return absl::InvalidArgumentError(absl::StrCat(
           row == nullptr ? "there is no schedule \""

@@ -58,7 +58,7 @@ inline constexpr NamedSchedule kNamedSchedules[] = {
     {ScheduleKind::kVMin, "v-min", 2, 2, /*built=*/true, /*v_shaped=*/true},
     {ScheduleKind::kDualpipeV, "dualpipe-v", 2, 2, /*built=*/true,
      /*v_shaped=*/true},
-    {ScheduleKind::kAuto, "auto", std::nullopt, std::nullopt},
+    {ScheduleKind::kAuto, "auto", std::nullopt, std::nullopt, /*built=*/true},
 };
 
 // Null: no such name, or kFile.

@@ -78,16 +78,44 @@ TEST(Figures, PeaksOnEachRank) {
               ElementsAre(19, 17, 15, 13));
 }
 
-// With the barrier ZB-H2 takes the step of ZB-H1, for 2K-1 activations
-// instead of K.
-TEST(Figures, TheStepWithItsBarrier) {
-  EXPECT_NEAR(Step("zb-h1", {8, 1, 24}).makespan(), 79, kNear);
-  EXPECT_NEAR(Step("zb-h2", {8, 1, 24}).makespan(), 79, kNear);
-  EXPECT_NEAR(Step("zb-v", {8, 2, 24}).makespan(), 75.5, kNear);
-  EXPECT_NEAR(Step("1f1b", {8, 1, 24}).makespan(), 93, kNear);
-  EXPECT_THAT(Peaks(Step("zb-h1", {8, 1, 24})), Each(8));
-  EXPECT_THAT(Peaks(Step("zb-h2", {8, 1, 24})), Each(15));
-  EXPECT_THAT(Peaks(Step("zb-v", {8, 2, 24})), Each(16));
+// The table of docs/schedules.md. With the barrier ZB-H2 takes the step of
+// ZB-H1, for 2K-1 activations instead of K.
+TEST(Figures, SchedulesComparedAtEightRanks) {
+  const struct {
+    absl::string_view name;
+    int chunks;
+    double makespan;
+    double percent;
+    double span_percent;
+    double first_held, last_held;  // Ranks 0 and 7, in stages' activations.
+  } kTable[] = {{"naive", 1, 576, 87.5, 87.5, 1, 1},
+                {"gpipe", 1, 93, 22.6, 22.6, 24, 24},
+                {"1f1b", 1, 93, 22.6, 22.6, 8, 1},
+                {"interleaved", 2, 82.5, 12.7, 12.7, 11.5, 4.5},
+                {"interleaved", 4, 77.25, 6.8, 6.8, 9.75, 6.25},
+                {"looped-bfs", 2, 82.5, 12.7, 12.7, 24, 24},
+                {"zb-h1", 1, 79, 8.9, 8.9, 8, 8},
+                {"zb-h2", 1, 79, 8.9, 0, 15, 15},
+                {"zb1p-interleaved", 2, 75.5, 4.6, 4.6, 8, 8},
+                {"zb-v", 2, 75.5, 4.6, 0, 8, 8},
+                {"v-half", 2, 85, 15.3, 15.3, 5, 5},
+                {"v-min", 2, 85.5, 15.8, 15.8, 3, 4},
+                {"dualpipe-v", 2, 76, 5.3, 5.3, 8.5, 8.5}};
+  for (const auto& row : kTable) {
+    SCOPED_TRACE(absl::StrCat(row.name, " v=", row.chunks));
+    const SimulatedStep step = Step(row.name, {8, row.chunks, 24});
+    EXPECT_NEAR(step.makespan(), row.makespan, kNear);
+    EXPECT_NEAR(100 * step.simulation.bubble_rate, row.percent, 0.05);
+    EXPECT_NEAR(100 * step.simulation.span_bubble_rate, row.span_percent, 0.05);
+    const std::vector<int> peaks = Peaks(step);
+    EXPECT_NEAR(1.0 * peaks.front() / row.chunks, row.first_held, kNear);
+    EXPECT_NEAR(1.0 * peaks.back() / row.chunks, row.last_held, kNear);
+    const auto [least, most] = std::minmax_element(peaks.begin(), peaks.end());
+    EXPECT_NEAR(1.0 * *most / row.chunks,
+                std::max(row.first_held, row.last_held), kNear);
+    EXPECT_NEAR(1.0 * *least / row.chunks,
+                std::min(row.first_held, row.last_held), kNear);
+  }
 }
 
 // What would be held if activations were freed at I.

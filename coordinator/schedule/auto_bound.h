@@ -1,0 +1,35 @@
+// How short a step can be at best, whatever the order: what the automatic
+// scheduler measures itself by and stops at.
+#ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_BOUND_H_
+#define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_BOUND_H_
+
+#include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/placement.h"
+
+namespace penstock::coordinator::schedule {
+
+// No order of that many micro-batches on the placement has a shorter step, for
+// the options' times, transfers, send buffers and memory limits. In the unit of
+// the times.
+//
+// With H the forward chain before stage s, P its earliest first I, T the I
+// chain after it (transfers included), k the micro-batches that fit its
+// rank's limit, the largest over stages of
+//   H + M (F + I + W)
+//   P + M (I + W) + the M F less what fits between H and P, at most k of them
+//   H + M (F + I) + (M - k) W + T + W of stage 0
+//   H + ceil(M / k) round trips, the last without its W but with T and W of
+//   stage 0;
+// for a rank with several stages its sums, its first H and its last P. The
+// first three are the zero-bubble paper's (Qi et al., arXiv 2401.10241) with
+// what the limit adds; the fourth is what is left of a pipeline where k is
+// small.
+//
+// REQUIRES: options that fit the placement (CheckCosts, CheckMemory), costs
+// given.
+double StepLowerBound(int micro_batches, const Placement& placement,
+                      const LoweringOptions& options);
+
+}  // namespace penstock::coordinator::schedule
+
+#endif  // PENSTOCK_COORDINATOR_SCHEDULE_AUTO_BOUND_H_

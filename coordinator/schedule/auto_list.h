@@ -1,0 +1,45 @@
+// List scheduling: plays a step out in time order, each rank deciding by fixed
+// preferences when it is free. Internal to auto_*.
+#ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_LIST_H_
+#define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_LIST_H_
+
+#include <vector>
+
+#include "coordinator/schedule/auto_admission.h"
+#include "coordinator/schedule/auto_problem.h"
+
+namespace penstock::coordinator::schedule {
+
+// What a free rank prefers.
+struct ListPolicy {
+  enum class First {
+    kInput,    // I before F.
+    kForward,  // F before I.
+    kTurns,    // Whichever of the two was not the last.
+  };
+  First first = First::kInput;
+  // A W is not begun where an F or I is known to become ready before this share
+  // of it is done; the rank waits instead.
+  double least_gap = 0;
+  // (rank): most chunk activations in flight, F to W; empty: what fits.
+  std::vector<int> most_in_flight;
+  // One B instead of I and W: less memory where W needs more than F leaves.
+  Backward backward = Backward::kSplit;
+  // W that may be put off, a rank; further ones go before I and F.
+  int most_put_off = kAll;
+  static constexpr int kAll = 1 << 30;
+};
+
+struct ListResult {
+  bool finished = false;  // Else the budgets are too small for this.
+  double makespan = 0;    // Without tied edges.
+  Orders orders;
+};
+
+// Never passes a budget and, where one micro-batch alone fits each budget,
+// never gets stuck. Deterministic; ties go to the lower rank.
+ListResult ScheduleList(const AutoProblem& problem, const ListPolicy& policy);
+
+}  // namespace penstock::coordinator::schedule
+
+#endif  // PENSTOCK_COORDINATOR_SCHEDULE_AUTO_LIST_H_

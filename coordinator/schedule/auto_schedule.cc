@@ -1,0 +1,275 @@
+#include "coordinator/schedule/auto_schedule.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/log/log.h"
+#include "common/status/status_macros.h"
+#include "coordinator/schedule/auto_bound.h"
+#include "coordinator/schedule/auto_least_memory.h"
+#include "coordinator/schedule/auto_problem.h"
+#include "coordinator/schedule/auto_search.h"
+#include "coordinator/schedule/auto_slot_room.h"
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/simulator.h"
+#include "coordinator/schedule/verifier.h"
+
+namespace penstock::coordinator::schedule {
+namespace {
+
+constexpr double kTolerance = 1e-9;
+constexpr absl::string_view kName = "auto";
+
+bool Less(double a, double b) { return a < b * (1 - kTolerance); }
+
+// An order that may be chosen, timed as if slots cost nothing: lowering can
+// only make it longer.
+struct Candidate {
+  size_t choice = 0;
+  std::string order;
+  Orders orders;
+  double makespan = 0;
+  double held = 0;  // Most that a rank holds; only compared.
+};
+
+// Activations in flight, in shares of a rank's layers, where there are no
+// sizes; else bytes.
+double MostHeld(const AutoProblem& problem, const Memory& memory,
+                const Orders& orders) {
+  if (memory.stages.empty()) {
+    AutoProblem counted = problem;
+    counted.held.assign(problem.stages,
+                        {.held_until_input = 1, .held_until_weight = 1});
+    const std::vector<int64_t> peaks = PeakHeld(counted, orders);
+    return static_cast<double>(*std::max_element(peaks.begin(), peaks.end())) /
+           problem.chunks;
+  }
+  const std::vector<int64_t> peaks = PeakHeld(problem, orders);
+  return static_cast<double>(*std::max_element(peaks.begin(), peaks.end()));
+}
+
+bool CountsSlots(const Memory& memory) {
+  return !memory.limits.empty() &&
+         (memory.slot.activation > 0 || memory.slot.gradient > 0);
+}
+
+absl::Status CheckChoice(int micro_batches, const AutoChoice& choice) {
+  RETURN_IF_ERROR(CheckPlacement(choice.placement));
+  RETURN_IF_ERROR(CheckShape(
+      kName, {.ranks = choice.placement.ranks,
+              .chunks = choice.placement.stages() / choice.placement.ranks,
+              .micro_batches = micro_batches}));
+  if (choice.options.send_buffers < 1 || choice.options.uniform_slots) {
+    return absl::InvalidArgumentError(
+        "auto: needs send buffers, and computes its slots itself");
+  }
+  if (!choice.options.costs.stages.empty()) {
+    RETURN_IF_ERROR(
+        CheckCosts(choice.options.costs, choice.placement.stages()));
+  }
+  return CheckMemory(choice.options.memory, choice.placement.stages(),
+                     choice.placement.ranks);
+}
+
+class Chooser {
+ public:
+  Chooser(int micro_batches, absl::Span<const AutoChoice> choices)
+      : micro_batches_(micro_batches) {
+    for (const AutoChoice& choice : choices) {
+      Laid& laid = laid_.emplace_back();
+      laid.placement = choice.placement;
+      laid.options = choice.options;
+      if (laid.options.costs.stages.empty()) {
+        laid.options.costs.stages = UniformCosts(laid.rank_shape(), {}).stages;
+      }
+      laid.bound = StepLowerBound(micro_batches, laid.placement, laid.options);
+    }
+  }
+
+  absl::StatusOr<AutoSchedule> Run() && {
+    for (size_t i = 0; i < laid_.size(); ++i) AddFixed(i);
+    for (size_t i = 0; i < laid_.size(); ++i) AddFound(i);
+    RETURN_IF_ERROR(TakeBest());
+    if (!best_.has_value()) RETURN_IF_ERROR(TakeSequential());
+    return std::move(*best_);
+  }
+
+ private:
+  struct Laid {
+    Placement placement;
+    LoweringOptions options;  // With costs.
+    double bound = 0;
+    RankShape rank_shape() const {
+      return {.ranks = placement.ranks,
+              .chunks = placement.stages() / placement.ranks};
+    }
+  };
+
+  // Every fixed schedule that has a meaning on the placement and whose
+  // activations leave room for the fewest slots.
+  void AddFixed(size_t i) {
+    const Laid& laid = laid_[i];
+    const Shape shape{.ranks = laid.placement.ranks,
+                      .chunks = laid.rank_shape().chunks,
+                      .micro_batches = micro_batches_};
+    const AutoProblem problem = MakeAutoProblem(
+        micro_batches_, laid.placement,
+        WithRoomForSlots(laid.placement, laid.options, SlotRoom::kFewest));
+    for (const absl::string_view name : GeneratorNames()) {
+      if (name == kName) continue;
+      absl::StatusOr<Schedule> schedule = Generate(name, shape);
+      if (!schedule.ok() || !(schedule->placement == laid.placement)) continue;
+      AddCandidate(i, std::string(name), problem, std::move(schedule->orders));
+    }
+  }
+
+  void AddCandidate(size_t i, std::string order, const AutoProblem& problem,
+                    Orders orders) {
+    const std::vector<int64_t> peaks = PeakHeld(problem, orders);
+    for (int r = 0; r < problem.ranks; ++r) {
+      if (peaks[r] > problem.budget[r]) return;
+    }
+    const OrderTiming timing = TimeOrders(problem, orders);
+    if (!timing.finished) return;
+    known_ = std::min(known_, timing.makespan);
+    const double held = MostHeld(problem, laid_[i].options.memory, orders);
+    candidates_.push_back({.choice = i,
+                           .order = std::move(order),
+                           .orders = std::move(orders),
+                           .makespan = timing.makespan,
+                           .held = held});
+  }
+
+  // What a search finds that leaves ample room for slots, and one that leaves
+  // the least: more slots can be worth more than more activations.
+  void AddFound(size_t i) {
+    const Laid& laid = laid_[i];
+    for (const SlotRoom room : {SlotRoom::kAmple, SlotRoom::kFewest}) {
+      if (room == SlotRoom::kAmple && !CountsSlots(laid.options.memory)) {
+        continue;
+      }
+      const AutoProblem problem =
+          MakeAutoProblem(micro_batches_, laid.placement,
+                          WithRoomForSlots(laid.placement, laid.options, room));
+      std::optional<FoundOrder> found =
+          SearchOrder(problem, {.bound = laid.bound, .known = known_});
+      if (!found.has_value()) continue;
+      AddCandidate(i, "search", problem, std::move(found->orders));
+    }
+  }
+
+  // Lowers candidates, the best first, until none that is left can be better
+  // than what the lowered ones really take.
+  absl::Status TakeBest() {
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [](const Candidate& a, const Candidate& b) {
+                       return a.makespan < b.makespan;
+                     });
+    // Equal ones by what they hold.
+    for (size_t first = 0; first < candidates_.size();) {
+      size_t last = first + 1;
+      while (last < candidates_.size() &&
+             !Less(candidates_[first].makespan, candidates_[last].makespan)) {
+        ++last;
+      }
+      std::stable_sort(candidates_.begin() + first, candidates_.begin() + last,
+                       [](const Candidate& a, const Candidate& b) {
+                         return a.held < b.held;
+                       });
+      first = last;
+    }
+    for (Candidate& candidate : candidates_) {
+      if (best_.has_value() && !Less(candidate.makespan, best_->makespan)) {
+        break;
+      }
+      RETURN_IF_ERROR(Take(std::move(candidate)));
+    }
+    return absl::OkStatus();
+  }
+
+  // The last resort. ResourceExhausted where not even that fits.
+  absl::Status TakeSequential() {
+    std::optional<Shortage> least;
+    for (size_t i = 0; i < laid_.size(); ++i) {
+      const Laid& laid = laid_[i];
+      const Shortage shortage = LargestShortage(laid.placement, laid.options);
+      if (shortage.missing() <= 0) {
+        RETURN_IF_ERROR(
+            Take({.choice = i,
+                  .order = "sequential",
+                  .orders = Sequential(MakeAutoProblem(
+                      micro_batches_, laid.placement, laid.options))}));
+      } else if (!least.has_value() || shortage.missing() < least->missing()) {
+        least = shortage;
+      }
+    }
+    if (best_.has_value()) return absl::OkStatus();
+    CHECK(least.has_value()) << "an order that fits was refused";
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "auto: no order meets the memory limits: rank ", least->rank, " needs ",
+        least->held, " bytes of activations for one micro-batch",
+        least->slots > 0 ? absl::StrCat(" and ", least->slots,
+                                        " bytes of slots and send buffers")
+                         : "",
+        ", ", least->missing(), " more than its limit of ", least->limit));
+  }
+
+  absl::Status Take(Candidate candidate) {
+    const Laid& laid = laid_[candidate.choice];
+    Schedule schedule{.name = std::string(kName),
+                      .placement = laid.placement,
+                      .micro_batches = micro_batches_,
+                      .orders = std::move(candidate.orders)};
+    absl::StatusOr<LoweredProgram> program =
+        LowerVerified(schedule, laid.options);
+    if (absl::IsResourceExhausted(program.status())) return absl::OkStatus();
+    RETURN_IF_ERROR(program.status());
+    ASSIGN_OR_RETURN(
+        const Simulation simulation,
+        Simulate(*program, laid.options.costs, laid.options.memory));
+    if (best_.has_value() && !Less(simulation.makespan, best_->makespan)) {
+      return absl::OkStatus();
+    }
+    best_ = {.choice = candidate.choice,
+             .order = std::move(candidate.order),
+             .makespan = simulation.makespan,
+             .schedule = std::move(schedule),
+             .program = *std::move(program)};
+    return absl::OkStatus();
+  }
+
+  const int micro_batches_;
+  std::vector<Laid> laid_;
+  std::vector<Candidate> candidates_;
+  double known_ = std::numeric_limits<double>::infinity();
+  std::optional<AutoSchedule> best_;
+};
+
+}  // namespace
+
+absl::StatusOr<AutoSchedule> MakeAutoSchedule(
+    int micro_batches, absl::Span<const AutoChoice> choices) {
+  if (choices.empty()) {
+    return absl::InvalidArgumentError("auto: no placement to choose from");
+  }
+  for (const AutoChoice& choice : choices) {
+    RETURN_IF_ERROR(CheckChoice(micro_batches, choice));
+  }
+  return Chooser(micro_batches, choices).Run();
+}
+
+absl::StatusOr<Schedule> GenerateAuto(const Shape& shape) {
+  RETURN_IF_ERROR(CheckShape(kName, shape));
+  const RankShape ranks{.ranks = shape.ranks, .chunks = shape.chunks};
+  std::vector<AutoChoice> choices = {{.placement = LoopPlacement(ranks)}};
+  if (shape.chunks == 2) choices.push_back({.placement = VPlacement(ranks)});
+  ASSIGN_OR_RETURN(AutoSchedule made,
+                   MakeAutoSchedule(shape.micro_batches, choices));
+  return std::move(made.schedule);
+}
+
+}  // namespace penstock::coordinator::schedule

@@ -1,0 +1,299 @@
+#include "coordinator/schedule/auto_state.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace penstock::coordinator::schedule {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+StateRules::StateRules(const AutoProblem& problem)
+    : problem_(problem),
+      admission_(problem, WholeBackwardMayWin(problem) ? Backward::kEither
+                                                       : Backward::kSplit),
+      tails_(problem.stages),
+      closing_(problem.ranks, 0),
+      put_off_(problem.ranks, problem.micro_batches),
+      whole_(WholeBackwardMayWin(problem)) {
+  for (StageTimes times : problem.times) {
+    if (whole_) {
+      const double whole = times.of(Op::kBackward);
+      const double backward =
+          std::min(whole, times.backward_input + times.backward_weight);
+      times.backward_input = std::min(times.backward_input, whole);
+      times.backward_weight = backward - times.backward_input;
+    }
+    least_.push_back(times);
+  }
+  const int last = problem.stages - 1;
+  tails_[0].after_input = least_[0].backward_weight;
+  for (int s = 1; s <= last; ++s) {
+    tails_[s].after_input =
+        (problem.remote_input[s] ? problem.gradient_transfer() : 0) +
+        least_[s - 1].backward_input + tails_[s - 1].after_input;
+  }
+  tails_[last].after_forward =
+      least_[last].backward_input + tails_[last].after_input;
+  for (int s = last - 1; s >= 0; --s) {
+    tails_[s].after_forward =
+        (problem.remote_input[s + 1] ? problem.activation_transfer() : 0) +
+        least_[s + 1].forward + tails_[s + 1].after_forward;
+  }
+  if (problem.tied_edges && problem.chunks == 1) {
+    const double transfer = problem.tied_wire + problem.latency;
+    closing_[problem.rank_of[0]] = problem.tied_add + transfer;
+    closing_[problem.rank_of[last]] = 2 * transfer + problem.tied_add;
+  }
+  for (int r = 0; r < problem.ranks && problem.chunks == 1; ++r) {
+    const int64_t size =
+        problem.held[problem.stages_of[r][0]].held_until_weight;
+    if (size <= 0) continue;
+    put_off_[r] = static_cast<int>(std::clamp<int64_t>(
+        problem.budget[r] / size, 0, problem.micro_batches));
+  }
+}
+
+StepState StateRules::Begin() const {
+  const size_t cells = Cell(problem_.stages, 0);
+  StepState state;
+  state.counts.resize(problem_.stages);
+  state.free.assign(problem_.ranks, 0);
+  state.holding.resize(problem_.ranks);
+  state.activation.assign(cells, kNever);
+  state.gradient.assign(cells, kNever);
+  std::fill_n(state.activation.begin(), problem_.micro_batches, 0.0);
+  return state;
+}
+
+double StateRules::ForwardReady(const StepState& state, int s) const {
+  const int m = state.counts[s].forwards;
+  double ready = state.activation[Cell(s, m)];
+  const int before = m - problem_.send_buffers;
+  if (s + 1 < problem_.stages && problem_.remote_input[s + 1] && before >= 0) {
+    ready = std::max(ready, state.activation[Cell(s + 1, before)]);
+  }
+  return ready;
+}
+
+double StateRules::InputReady(const StepState& state, int s) const {
+  const int m = state.counts[s].inputs;
+  if (m >= state.counts[s].forwards) return kNever;
+  double ready = s + 1 == problem_.stages ? 0 : state.gradient[Cell(s, m)];
+  const int before = m - problem_.send_buffers;
+  if (s > 0 && problem_.remote_input[s] && before >= 0) {
+    ready = std::max(ready, state.gradient[Cell(s - 1, before)]);
+  }
+  return ready;
+}
+
+void StateRules::AppendNext(const StepState& state, int rank,
+                            std::vector<NextCommand>* next) const {
+  const double free = state.free[rank];
+  const RankHolding& holding = state.holding[rank];
+  for (const int s : problem_.stages_of[rank]) {
+    const StageCounts& counts = state.counts[s];
+    const StageTimes& times = problem_.times[s];
+    const auto append = [&](Op op, double ready, double time) {
+      const double start = std::max(free, ready);
+      next->push_back(
+          {.op = op, .stage = s, .start = start, .end = start + time});
+    };
+    if (const double ready = InputReady(state, s); ready != kNever) {
+      if (admission_.AllowsInput(s, holding)) {
+        append(Op::kBackwardInput, ready, times.backward_input);
+      }
+      if (whole_ && counts.weights == counts.inputs) {
+        append(Op::kBackward, ready, times.of(Op::kBackward));
+      }
+    }
+    if (counts.forwards < problem_.micro_batches) {
+      if (const double ready = ForwardReady(state, s);
+          ready != kNever && admission_.AllowsForward(s, holding)) {
+        append(Op::kForward, ready, times.forward);
+      }
+    }
+    if (counts.weights < counts.inputs) {
+      append(Op::kBackwardWeight, 0, times.backward_weight);
+    }
+  }
+}
+
+void StateRules::Arrive(std::vector<double>* arrivals, int target,
+                        int micro_batch, bool remote, double wire,
+                        double end) const {
+  const size_t cell = Cell(target, micro_batch);
+  const double before = micro_batch == 0 ? 0 : (*arrivals)[cell - 1];
+  (*arrivals)[cell] = remote ? problem_.Arrival(end, before, wire) : end;
+}
+
+void StateRules::Run(const NextCommand& next, StepState* state) const {
+  const int s = next.stage;
+  const int rank = problem_.rank_of[s];
+  StageCounts& counts = state->counts[s];
+  state->free[rank] = next.end;
+  admission_.Hold(s, next.op, &state->holding[rank]);
+  if (next.op == Op::kForward) {
+    const int m = counts.forwards++;
+    if (s + 1 < problem_.stages) {
+      Arrive(&state->activation, s + 1, m, problem_.remote_input[s + 1],
+             problem_.activation_wire, next.end);
+    }
+  } else if (ProducesInputGradient(next.op)) {
+    const int m = counts.inputs++;
+    counts.weights += next.op == Op::kBackward;
+    if (s > 0) {
+      Arrive(&state->gradient, s - 1, m, problem_.remote_input[s],
+             problem_.gradient_wire, next.end);
+    }
+  } else {
+    ++counts.weights;
+  }
+}
+
+void StateRules::Undo(const NextCommand& next, double free,
+                      StepState* state) const {
+  const int s = next.stage;
+  const int rank = problem_.rank_of[s];
+  StageCounts& counts = state->counts[s];
+  state->free[rank] = free;
+  admission_.TakeBack(s, next.op, &state->holding[rank]);
+  if (next.op == Op::kForward) {
+    const int m = --counts.forwards;
+    if (s + 1 < problem_.stages) state->activation[Cell(s + 1, m)] = kNever;
+  } else if (ProducesInputGradient(next.op)) {
+    const int m = --counts.inputs;
+    counts.weights -= next.op == Op::kBackward;
+    if (s > 0) state->gradient[Cell(s - 1, m)] = kNever;
+  } else {
+    --counts.weights;
+  }
+}
+
+// When each stage's next F and I can start at best; never where none is left.
+void StateRules::EarliestNext(const StepState& state, double* forward,
+                              double* input) const {
+  const int stages = problem_.stages;
+  const int micro_batches = problem_.micro_batches;
+  for (int s = 0; s < stages; ++s) {
+    if (state.counts[s].forwards == micro_batches) {
+      forward[s] = kNever;
+      continue;
+    }
+    double ready = ForwardReady(state, s);
+    if (ready == kNever) {
+      ready = forward[s - 1] + least_[s - 1].forward +
+              (problem_.remote_input[s] ? problem_.activation_transfer() : 0);
+    }
+    forward[s] = std::max(ready, state.free[problem_.rank_of[s]]);
+  }
+  for (int s = stages - 1; s >= 0; --s) {
+    const StageCounts& counts = state.counts[s];
+    if (counts.inputs == micro_batches) {
+      input[s] = kNever;
+      continue;
+    }
+    double ready = InputReady(state, s);
+    if (ready == kNever) {
+      ready =
+          counts.inputs == counts.forwards ? forward[s] + least_[s].forward : 0;
+      if (s + 1 < stages && state.counts[s + 1].inputs == counts.inputs) {
+        ready = std::max(ready, input[s + 1] + least_[s + 1].backward_input +
+                                    (problem_.remote_input[s + 1]
+                                         ? problem_.gradient_transfer()
+                                         : 0));
+      }
+    }
+    input[s] = std::max(ready, state.free[problem_.rank_of[s]]);
+  }
+}
+
+StateScore StateRules::Score(const StepState& state,
+                             ScoreScratch* scratch) const {
+  std::vector<double>& forward = scratch->forward;
+  std::vector<double>& input = scratch->input;
+  forward.resize(problem_.stages);
+  input.resize(problem_.stages);
+  EarliestNext(state, forward.data(), input.data());
+  const int micro_batches = problem_.micro_batches;
+  StateScore score;
+  for (int r = 0; r < problem_.ranks; ++r) {
+    const double free = state.free[r];
+    double forwards = 0, inputs = 0, weights = 0, ready_weights = 0;
+    double begin = kNever, first_input = kNever;
+    double tail = kNever;
+    double chain = 0;
+    int weights_left = 0;
+    double weight_time = 0;
+    for (const int s : problem_.stages_of[r]) {
+      const StageCounts& counts = state.counts[s];
+      const StageTimes& times = least_[s];
+      const int forwards_left = micro_batches - counts.forwards;
+      const int inputs_left = micro_batches - counts.inputs;
+      weights_left = micro_batches - counts.weights;
+      weight_time = times.backward_weight;
+      forwards += forwards_left * times.forward;
+      inputs += inputs_left * times.backward_input;
+      weights += weights_left * times.backward_weight;
+      ready_weights += (counts.inputs - counts.weights) * weight_time;
+      if (counts.weights < counts.inputs) begin = free;
+      begin = std::min({begin, forward[s], input[s]});
+      first_input = std::min(first_input, input[s]);
+      if (inputs_left > 0) tail = std::min(tail, tails_[s].after_input);
+      if (forwards_left > 0) {
+        chain = std::max(chain, forward[s] + forwards_left * times.forward +
+                                    tails_[s].after_forward);
+      }
+    }
+    double rank = free;
+    if (begin != kNever) rank = begin + forwards + inputs + weights;
+    if (first_input != kNever) {
+      // What does not fit before the first I comes after it.
+      const double gap = first_input - begin;
+      rank = std::max(rank, first_input + inputs + (weights - ready_weights) +
+                                std::max(0.0, forwards + ready_weights - gap));
+      double to_last = std::max(begin + forwards, first_input) + inputs;
+      if (weights_left > put_off_[r]) {
+        to_last =
+            std::max(to_last, begin + forwards + inputs +
+                                  (weights_left - put_off_[r]) * weight_time);
+      }
+      rank = std::max(rank, to_last + tail);
+    }
+    rank += closing_[r];
+    score.total += rank;
+    score.bound = std::max({score.bound, rank, chain});
+  }
+  return score;
+}
+
+bool StateRules::Dominates(const StepState& a, const StepState& b) const {
+  for (int r = 0; r < problem_.ranks; ++r) {
+    if (a.free[r] > b.free[r]) return false;
+  }
+  const int buffers = problem_.send_buffers;
+  for (int s = 0; s < problem_.stages; ++s) {
+    const double free = b.free[problem_.rank_of[s]];
+    if (s > 0) {
+      const int sent = a.counts[s - 1].forwards;
+      int m = std::min<int>(a.counts[s].forwards, std::max(0, sent - buffers));
+      for (; m < sent; ++m) {
+        const double arrival = a.activation[Cell(s, m)];
+        if (arrival > b.activation[Cell(s, m)] && arrival > free) return false;
+      }
+    }
+    if (s + 1 < problem_.stages) {
+      const int sent = a.counts[s + 1].inputs;
+      int m = std::min<int>(a.counts[s].inputs, std::max(0, sent - buffers));
+      for (; m < sent; ++m) {
+        const double arrival = a.gradient[Cell(s, m)];
+        if (arrival > b.gradient[Cell(s, m)] && arrival > free) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace penstock::coordinator::schedule

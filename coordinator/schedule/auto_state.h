@@ -1,0 +1,94 @@
+// A step begun, as the beam search extends it. Internal to auto_*.
+#ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_STATE_H_
+#define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_STATE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "coordinator/schedule/auto_admission.h"
+#include "coordinator/schedule/auto_problem.h"
+
+namespace penstock::coordinator::schedule {
+
+// What a stage has begun of each operation.
+struct StageCounts {
+  int16_t forwards = 0;
+  int16_t inputs = 0;
+  int16_t weights = 0;
+};
+
+struct StepState {
+  std::vector<StageCounts> counts;   // (stage)
+  std::vector<double> free;          // (rank): its last command ends.
+  std::vector<RankHolding> holding;  // (rank)
+  // (stage, micro-batch): when the stage's input is there, and its output's
+  // gradient. Unknown: never.
+  std::vector<double> activation;
+  std::vector<double> gradient;
+};
+
+// A command that could come next on its rank, and when it then runs.
+struct NextCommand {
+  Op op = Op::kForward;
+  int stage = 0;
+  double start = 0;
+  double end = 0;
+};
+
+// How a lower bound of the step is made of the state's.
+struct StateScore {
+  double bound = 0;  // No step that begins like this ends before.
+  double total = 0;  // The same of each rank by itself, added up.
+};
+
+// Room that Score() works in, to be given again and again.
+struct ScoreScratch {
+  std::vector<double> forward;  // (stage): its next F can start then.
+  std::vector<double> input;    // (stage): its next I.
+};
+
+// What does not change during a search. Immutable.
+class StateRules {
+ public:
+  explicit StateRules(const AutoProblem& problem);
+
+  StepState Begin() const;
+  // All commands that could come next on `rank`, appended.
+  void AppendNext(const StepState& state, int rank,
+                  std::vector<NextCommand>* next) const;
+  void Run(const NextCommand& next, StepState* state) const;
+  // Takes Run() back. `free` is the rank's of before.
+  void Undo(const NextCommand& next, double free, StepState* state) const;
+  StateScore Score(const StepState& state, ScoreScratch* scratch) const;
+  // Whether whatever follows `b` could follow `a` no later. REQUIRES: the same
+  // counts.
+  bool Dominates(const StepState& a, const StepState& b) const;
+  const AutoProblem& problem() const { return problem_; }
+
+ private:
+  struct Tail {                // Of a stage; what must follow once ...
+    double after_input = 0;    // ... its last I ended: I down to stage 0, a W.
+    double after_forward = 0;  // ... its last F ended: all of the way back.
+  };
+  size_t Cell(int stage, int micro_batch) const {
+    return static_cast<size_t>(stage) * problem_.micro_batches + micro_batch;
+  }
+  double ForwardReady(const StepState& state, int stage) const;
+  double InputReady(const StepState& state, int stage) const;
+  void Arrive(std::vector<double>* arrivals, int target, int micro_batch,
+              bool remote, double wire, double end) const;
+  void EarliestNext(const StepState& state, double* forward,
+                    double* input) const;
+
+  const AutoProblem& problem_;
+  const Admission admission_;
+  std::vector<Tail> tails_;        // (stage)
+  std::vector<double> closing_;    // (rank): tied messages after its last W.
+  std::vector<int> put_off_;       // (rank): most W left when its last I runs.
+  bool whole_ = false;             // B is looked at too.
+  std::vector<StageTimes> least_;  // (stage): of I and W or B, whichever less.
+};
+
+}  // namespace penstock::coordinator::schedule
+
+#endif  // PENSTOCK_COORDINATOR_SCHEDULE_AUTO_STATE_H_
