@@ -12,9 +12,11 @@
 namespace penstock::coordinator::schedule {
 namespace {
 
+// What is counted, and the ways to do it: a B does an I and a W at once.
 constexpr int kF = 0, kI = 1, kW = 2, kKinds = 3;
-constexpr Op kOps[kKinds] = {Op::kForward, Op::kBackwardInput,
-                             Op::kBackwardWeight};
+constexpr int kB = 3, kWays = 4;
+constexpr Op kOps[kWays] = {Op::kForward, Op::kBackwardInput,
+                            Op::kBackwardWeight, Op::kBackward};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kMost = kOracleMicroBatches;
 constexpr int kSide = kMost + 1;
@@ -29,11 +31,12 @@ using Counts = std::array<int, kKinds>;
 
 // A partial schedule: a prefix of each rank's row with its times, and by when
 // the other commands can start and must end. Of done commands `earliest` is the
-// start and `latest` at least the end.
+// start and `latest` at least the end; of a B, `earliest` is when an I or a W
+// that ends with it would start.
 struct Node {
   std::array<Counts, kOracleRanks> done = {};
   std::array<double, kOracleRanks> ready = {};  // End of the rank's last.
-  // Bits of kinds that must not come next, by decision (see Branch).
+  // Bits of ways that must not come next, by decision (see Branch).
   std::array<int, kOracleRanks> not_next = {};
   Times earliest = {};
   Times latest = {};
@@ -49,10 +52,13 @@ class Search {
         most_nodes_(search.most_nodes),
         best_(search.upper_bound) {
     for (int s = 0; s < ranks_; ++s) {
-      for (int k = 0; k < kKinds; ++k) {
-        time_[s][k] = setting.costs.stages[s].of(kOps[k]);
+      for (int way = 0; way < kWays; ++way) {
+        time_[s][way] = setting.costs.stages[s].of(kOps[way]);
       }
       if (!setting.memory.stages.empty()) bytes_[s] = setting.memory.stages[s];
+      // Elsewhere I and W in its place are never worse.
+      uses_b_[s] = bytes_[s].held_until_weight > bytes_[s].held_until_input ||
+                   time_[s][kB] < time_[s][kI] + time_[s][kW];
       limit_[s] = setting.memory.limits.empty()
                       ? std::numeric_limits<int64_t>::max()
                       : setting.memory.limits[s];
@@ -112,26 +118,41 @@ class Search {
     return low;
   }
 
-  bool Fits(int s, const Counts& done, int kind) const {
-    if (kind == kW) return true;
+  bool Fits(int s, const Counts& done, int way) const {
+    if (way == kW || way == kB) return true;
     const int64_t held = (done[kF] - done[kI]) * bytes_[s].held_until_input +
                          (done[kI] - done[kW]) * bytes_[s].held_until_weight;
     const int64_t more =
-        kind == kF ? bytes_[s].held_until_input
-                   : std::max<int64_t>(0, bytes_[s].held_until_weight -
-                                              bytes_[s].held_until_input);
+        way == kF ? bytes_[s].held_until_input
+                  : std::max<int64_t>(0, bytes_[s].held_until_weight -
+                                             bytes_[s].held_until_input);
     return held + more <= limit_[s];
   }
 
-  // Whether the rank's own row allows `kind` next.
-  bool MayFollow(int s, const Counts& done, int kind) const {
-    const int before = kind == kF ? micro_batches_ : done[kind - 1];
-    return done[kind] < before && Fits(s, done, kind);
+  // Whether the rank's own row allows a command of that way next.
+  bool MayFollow(int s, const Counts& done, int way) const {
+    if (way == kB) {
+      return uses_b_[s] && done[kW] == done[kI] && done[kI] < done[kF];
+    }
+    const int before = way == kF ? micro_batches_ : done[way - 1];
+    return done[way] < before && Fits(s, done, way);
   }
 
-  // When the rank's next command of `kind` can start, or infinity where what it
-  // takes from another rank is not done yet.
-  double StartOf(const Node& node, int s, int kind) const {
+  // Those after it.
+  static Counts After(Counts done, int way) {
+    if (way == kB) {
+      ++done[kI];
+      ++done[kW];
+    } else {
+      ++done[way];
+    }
+    return done;
+  }
+
+  // When the rank's next command of that way can start, or infinity where what
+  // it takes from another rank is not done yet.
+  double StartOf(const Node& node, int s, int way) const {
+    const int kind = way == kB ? kI : way;
     const int m = node.done[s][kind];
     double start = node.ready[s];
     const int source = kind == kF ? s - 1 : kind == kI ? s + 1 : -1;
@@ -158,18 +179,16 @@ class Search {
     if (KnownToFail(node) || !Tighten(&node, 6)) return true;
     // The rank whose next command could end first.
     int rank = -1;
-    int first_kind = 0;
+    int first_way = 0;
     double first_end = kInfinity;
     for (int s = 0; s < ranks_; ++s) {
-      for (int k = 0; k < kKinds; ++k) {
-        if (!MayFollow(s, node.done[s], k) || (node.not_next[s] >> k & 1)) {
-          continue;
-        }
-        const double end = StartOf(node, s, k) + time_[s][k];
+      for (int way = 0; way < kWays; ++way) {
+        if (!MayBeNext(node, s, node.done[s], way)) continue;
+        const double end = StartOf(node, s, way) + time_[s][way];
         if (end < first_end) {
           first_end = end;
           rank = s;
-          first_kind = k;
+          first_way = way;
         }
       }
     }
@@ -182,47 +201,63 @@ class Search {
       SetTarget();
       return true;
     }
-    std::vector<std::pair<double, int>> children;  // (latest end, kind)
-    for (int k = 0; k < kKinds; ++k) {
-      if (!MayFollow(rank, node.done[rank], k) ||
-          (node.not_next[rank] >> k & 1)) {
-        continue;
-      }
-      if (k == first_kind || StartOf(node, rank, k) < first_end) {
-        children.emplace_back(node.latest[rank][k][node.done[rank][k]], k);
+    std::vector<std::pair<double, int>> children;  // (latest end, way)
+    for (int way = 0; way < kWays; ++way) {
+      if (!MayBeNext(node, rank, node.done[rank], way)) continue;
+      if (way == first_way || StartOf(node, rank, way) < first_end) {
+        const int kind = way == kB ? kI : way;
+        children.emplace_back(node.latest[rank][kind][node.done[rank][kind]],
+                              way);
       }
     }
     std::sort(children.begin(), children.end());
-    for (const auto& [latest, k] : children) {
-      if (!Branch(With(node, rank, k))) return false;
+    for (const auto& [latest, way] : children) {
+      if (!Branch(With(node, rank, way))) return false;
     }
     // Where F or I take more memory than they give back, to wait with them
     // can be better: something that is not ready yet comes next.
     if (bytes_[rank].held_until_weight > bytes_[rank].held_until_input &&
-        first_kind != kW) {
+        (first_way == kF || first_way == kI)) {
       Node waits = node;
-      for (const auto& [latest, k] : children) waits.not_next[rank] |= 1 << k;
+      for (const auto& [latest, way] : children) {
+        waits.not_next[rank] |= 1 << way;
+      }
       if (!Branch(waits)) return false;
     }
     Remember(given);
     return true;
   }
 
-  // The node after the next command of `kind` on `rank`. Keeps rows_.
-  Node With(const Node& node, int rank, int kind) {
+  // Whether `way` may come next on the rank once `at` is done.
+  bool MayBeNext(const Node& node, int s, const Counts& at, int way) const {
+    return MayFollow(s, at, way) &&
+           (at != node.done[s] || (node.not_next[s] >> way & 1) == 0);
+  }
+
+  // The node after the next command of that way on `rank`. Keeps rows_.
+  Node With(const Node& node, int rank, int way) {
     Node child = node;
-    const int m = child.done[rank][kind];
-    const double start = StartOf(node, rank, kind);
-    child.earliest[rank][kind][m] = start;
-    child.ready[rank] = start + time_[rank][kind];
-    ++child.done[rank][kind];
+    const double end = StartOf(node, rank, way) + time_[rank][way];
+    const Counts& done = node.done[rank];
+    child.done[rank] = After(done, way);
+    for (int k = 0; k < kKinds; ++k) {
+      if (child.done[rank][k] == done[k]) continue;
+      child.earliest[rank][k][done[k]] = end - time_[rank][k];
+    }
+    child.ready[rank] = end;
     child.not_next[rank] = 0;
     std::vector<Command>& row = rows_[rank];
-    int length = 0;
-    for (const int count : node.done[rank]) length += count;
-    row.resize(length);
-    row.push_back({kOps[kind], rank, m});
+    // How many commands the node has: its row may be longer by now.
+    while (!row.empty() && !IsDone(done, row.back())) row.pop_back();
+    row.push_back({kOps[way], rank, done[way == kB ? kI : way]});
     return child;
+  }
+
+  static bool IsDone(const Counts& done, const Command& c) {
+    const int kind = c.op == Op::kForward          ? kF
+                     : ProducesInputGradient(c.op) ? kI
+                                                   : kW;
+    return c.micro_batch < done[kind];
   }
 
   // Raises `earliest` and lowers `latest`. False: no step of at most target_
@@ -261,14 +296,14 @@ class Search {
     }
   }
 
-  // Calls visit(s, k, m, after_s, after_k, after_m, delay) for each command and
-  // one that must start `delay` after its end.
+  // Calls visit(after_s, after_k, after_m, delay) for each command that must
+  // start `delay` after the end of this one. That W is after I only the rank's
+  // own rows know: a B ends both at once.
   template <typename Visit>
   void ForEachWait(int s, int k, int m, const Visit& visit) const {
     if (k == kF && s + 1 < ranks_) visit(s + 1, kF, m, latency_);
     if (k == kI && s > 0) visit(s - 1, kI, m, latency_);
     if (k == kF) visit(s, kI, m, 0.0);
-    if (k == kI) visit(s, kW, m, 0.0);
     if (m + 1 < micro_batches_) visit(s, k, m + 1, 0.0);
     if (Sends(s, k) && m + buffers_ < micro_batches_) {
       visit(s, k, m + buffers_, latency_);
@@ -317,6 +352,30 @@ class Search {
     }
   }
 
+  // When `way` starts at the earliest after the counts `at`, and by when it
+  // must end.
+  double StartIn(const Node& node, int s, const Counts& at, int way) const {
+    const double soonest = soonest_[Index(at)];
+    if (way != kB) return std::max(soonest, node.earliest[s][way][at[way]]);
+    const int m = at[kI];
+    double start = soonest;
+    for (const int k : {kI, kW}) {
+      start =
+          std::max(start, node.earliest[s][k][m] + time_[s][k] - time_[s][kB]);
+    }
+    const auto after_message = [&](int source, int number) {
+      start = std::max(start, node.earliest[source][kI][number] +
+                                  time_[source][kI] + latency_);
+    };
+    if (s + 1 < ranks_) after_message(s + 1, m);
+    if (Sends(s, kI) && m >= buffers_) after_message(s, m - buffers_);
+    return start;
+  }
+  double LatestEnd(const Node& node, int s, const Counts& at, int way) const {
+    if (way != kB) return node.latest[s][way][at[way]];
+    return std::min(node.latest[s][kI][at[kI]], node.latest[s][kW][at[kW]]);
+  }
+
   // One rank alone: over all its rows.
   bool TightenRank(Node* node, int s) {
     const Counts& done = node->done[s];
@@ -336,21 +395,13 @@ class Search {
       visited_.push_back(at);
     });
     soonest_[Index(done)] = node->ready[s];
-    const auto may = [&](const Counts& at, int k) {
-      return MayFollow(s, at, k) &&
-             (at != done || (node->not_next[s] >> k & 1) == 0);
-    };
     for (const Counts& at : visited_) {
-      const double now = soonest_[Index(at)];
-      if (now == kInfinity) continue;
-      for (int k = 0; k < kKinds; ++k) {
-        if (!may(at, k)) continue;
-        const double end =
-            std::max(now, node->earliest[s][k][at[k]]) + time_[s][k];
-        if (end > node->latest[s][k][at[k]] + slack_) continue;
-        Counts next = at;
-        ++next[k];
-        double& soonest = soonest_[Index(next)];
+      if (soonest_[Index(at)] == kInfinity) continue;
+      for (int way = 0; way < kWays; ++way) {
+        if (!MayBeNext(*node, s, at, way)) continue;
+        const double end = StartIn(*node, s, at, way) + time_[s][way];
+        if (end > LatestEnd(*node, s, at, way) + slack_) continue;
+        double& soonest = soonest_[Index(After(at, way))];
         soonest = std::min(soonest, end);
       }
     }
@@ -365,21 +416,22 @@ class Search {
     latest_[Index(visited_.back())] = kInfinity;
     for (auto i = visited_.rbegin(); i != visited_.rend(); ++i) {
       const Counts& at = *i;
-      const double now = soonest_[Index(at)];
-      if (now == kInfinity) continue;
-      for (int k = 0; k < kKinds; ++k) {
-        if (!may(at, k)) continue;
-        Counts next = at;
-        ++next[k];
-        const int m = at[k];
-        const double start = std::max(now, node->earliest[s][k][m]);
+      if (soonest_[Index(at)] == kInfinity) continue;
+      for (int way = 0; way < kWays; ++way) {
+        if (!MayBeNext(*node, s, at, way)) continue;
+        const Counts next = After(at, way);
+        const double soonest = StartIn(*node, s, at, way) + time_[s][way];
         const double end =
-            std::min(latest_[Index(next)], node->latest[s][k][m]);
-        if (start + time_[s][k] > end + slack_) continue;
-        earliest[s][k][m] = std::min(earliest[s][k][m], start);
-        latest[s][k][m] = std::max(latest[s][k][m], end);
+            std::min(latest_[Index(next)], LatestEnd(*node, s, at, way));
+        if (soonest > end + slack_) continue;
+        for (int k = 0; k < kKinds; ++k) {
+          if (next[k] == at[k]) continue;
+          earliest[s][k][at[k]] =
+              std::min(earliest[s][k][at[k]], soonest - time_[s][k]);
+          latest[s][k][at[k]] = std::max(latest[s][k][at[k]], end);
+        }
         double& at_latest = latest_[Index(at)];
-        at_latest = std::max(at_latest, end - time_[s][k]);
+        at_latest = std::max(at_latest, end - time_[s][way]);
       }
     }
     for (int k = 0; k < kKinds; ++k) {
@@ -397,7 +449,7 @@ class Search {
     uint64_t key = 0;
     for (int s = 0; s < ranks_; ++s) {
       for (const int count : node.done[s]) key = key * 16 + count;
-      key = key * 8 + node.not_next[s];
+      key = key * 16 + node.not_next[s];
     }
     return key;
   }
@@ -464,7 +516,8 @@ class Search {
   const int buffers_;
   const double latency_;
   const int64_t most_nodes_;
-  std::array<std::array<double, kKinds>, kOracleRanks> time_ = {};
+  std::array<std::array<double, kWays>, kOracleRanks> time_ = {};
+  std::array<bool, kOracleRanks> uses_b_ = {};
   std::array<StageBytes, kOracleRanks> bytes_ = {};
   std::array<int64_t, kOracleRanks> limit_ = {};
 
@@ -498,17 +551,22 @@ absl::StatusOr<Optimum> FindOptimum(const OracleSetting& setting,
         " micro-batches and ", setting.send_buffers, " send buffers"));
   }
   RETURN_IF_ERROR(CheckCosts(setting.costs, ranks));
+  for (const StageTimes& times : setting.costs.stages) {
+    if (times.of(Op::kBackward) <
+        std::max(times.backward_input, times.backward_weight)) {
+      return absl::InvalidArgumentError(
+          "exact oracle: a B is shorter than its I or its W");
+    }
+  }
   RETURN_IF_ERROR(CheckMemory(setting.memory, ranks, ranks));
   for (int s = 0; s < ranks && !setting.memory.limits.empty(); ++s) {
     const StageBytes bytes =
         setting.memory.stages.empty() ? StageBytes{} : setting.memory.stages[s];
-    const int64_t one =
-        std::max(bytes.held_until_input, bytes.held_until_weight);
-    if (setting.memory.limits[s] < one) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("exact oracle: rank ", s, " needs ", one,
-                       " bytes for one micro-batch, its limit is ",
-                       setting.memory.limits[s]));
+    if (setting.memory.limits[s] < bytes.held_until_input) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "exact oracle: rank ", s, " needs ", bytes.held_until_input,
+          " bytes for one micro-batch, its limit is ",
+          setting.memory.limits[s]));
     }
   }
   return Search(setting, search).Run();
