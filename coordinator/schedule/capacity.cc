@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -209,16 +210,17 @@ class CapacitySearch {
     }
   }
 
-  Evaluation EvaluateBounds() {
+  void ApplyBounds() {
     Apply();
     flow_.SetCredits(program_);
-    return Evaluate(flow_, durations_);
   }
 
   bool KeepsStep() {
-    const Evaluation evaluation = EvaluateBounds();
-    return evaluation.finished &&
-           evaluation.makespan <= unlimited_.makespan * (1 + kTolerance);
+    ApplyBounds();
+    const double latest = unlimited_.makespan * (1 + kTolerance);
+    bounded_ = Evaluate(flow_, durations_,
+                        {.latest = latest, .storage = std::move(bounded_)});
+    return bounded_.finished && bounded_.makespan <= latest;
   }
 
   // Lowers each rank's bound, from `bound`, to the largest whose bytes fit;
@@ -251,7 +253,8 @@ class CapacitySearch {
       }
       bytes_at(fits);
     }
-    const Evaluation evaluation = EvaluateBounds();
+    ApplyBounds();
+    const Evaluation evaluation = Evaluate(flow_, durations_);
     if (evaluation.finished) return absl::OkStatus();
     const Deadlock deadlock = ExplainDeadlock(program_, flow_, evaluation);
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -267,6 +270,7 @@ class CapacitySearch {
   const Memory& memory_;
   double tolerance_ = 0;
   Evaluation unlimited_;
+  Evaluation bounded_;           // By the bounds that were tried last.
   std::vector<int> own_slots_;   // (stage): below this a rank stops by itself.
   std::vector<int> base_slots_;  // (stage): what slots ahead are added to.
   std::vector<int> needs_;       // (edge): slots ahead, or slots.

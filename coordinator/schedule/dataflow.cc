@@ -52,6 +52,7 @@ absl::StatusOr<Dataflow> Dataflow::Build(const LoweredProgram& program) {
   dataflow.message_in_.assign(dataflow.step_count(), kNone);
   dataflow.message_out_.assign(dataflow.step_count(), kNone);
   RETURN_IF_ERROR(dataflow.Connect(program));
+  dataflow.IndexReleases(program);
   dataflow.SetCredits(program);
   return dataflow;
 }
@@ -126,22 +127,26 @@ absl::Status Dataflow::Connect(const LoweredProgram& program) {
   return absl::OkStatus();
 }
 
+void Dataflow::IndexReleases(const LoweredProgram& program) {
+  const size_t micro_batches = program.micro_batches;
+  release_.assign(program.stages.size() * micro_batches, kNone);
+  for (int r = 0; r < ranks(); ++r) {
+    for (int p = 0; p < static_cast<int>(program.steps[r].size()); ++p) {
+      const LoweredStep& step = program.steps[r][p];
+      if (!step.releases_stash()) continue;
+      release_[step.command.stage * micro_batches + step.command.micro_batch] =
+          rank_begin_[r] + p;
+    }
+  }
+}
+
 void Dataflow::RemoveCredits() {
   for (Message& message : messages_) message.credit = kNone;
   IndexCredits();
 }
 
 void Dataflow::SetCredits(const LoweredProgram& program) {
-  const int micro_batches = program.micro_batches;
-  std::vector<int> release(program.stages.size() * micro_batches, kNone);
-  for (int r = 0; r < ranks(); ++r) {
-    for (int p = 0; p < static_cast<int>(program.steps[r].size()); ++p) {
-      const LoweredStep& step = program.steps[r][p];
-      if (!step.releases_stash()) continue;
-      release[static_cast<size_t>(step.command.stage) * micro_batches +
-              step.command.micro_batch] = rank_begin_[r] + p;
-    }
-  }
+  const size_t micro_batches = program.micro_batches;
   std::vector<int> occupant;  // (slot): micro-batch
   for (int e = 0; e < edge_count(); ++e) {
     const Edge& edge = program.edges[e];
@@ -155,10 +160,9 @@ void Dataflow::SetCredits(const LoweredProgram& program) {
                           .command.micro_batch;
         int& before = occupant[m % slots];
         messages_[i].credit =
-            before == kNone ? kNone
-                            : release[static_cast<size_t>(edge.target_stage) *
-                                          micro_batches +
-                                      before];
+            before == kNone
+                ? kNone
+                : release_[edge.target_stage * micro_batches + before];
         before = m;
       }
       continue;

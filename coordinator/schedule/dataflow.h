@@ -4,6 +4,7 @@
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_DATAFLOW_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_DATAFLOW_H_
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ class Dataflow {
 
  private:
   absl::Status Connect(const LoweredProgram& program);
+  void IndexReleases(const LoweredProgram& program);
   void IndexCredits();
 
   std::vector<int> rank_begin_;
@@ -62,6 +64,7 @@ class Dataflow {
   std::vector<Message> messages_;
   std::vector<int> edge_begin_;
   std::vector<int> send_buffers_;
+  std::vector<int> release_;  // (stage, micro-batch): step that ends its stash.
   std::vector<int> freed_begin_;
   std::vector<int> freed_;
 };
@@ -86,7 +89,13 @@ struct Evaluation {
   std::vector<double> arrival;   // (message)
   std::vector<int> next;         // (rank): first step not complete
 };
-Evaluation Evaluate(const Dataflow& dataflow, const Durations& durations);
+struct EvaluateOptions {
+  // Given up, unfinished, where the step ends after this.
+  double latest = std::numeric_limits<double>::infinity();
+  Evaluation storage;  // Of before: its memory is used again.
+};
+Evaluation Evaluate(const Dataflow& dataflow, const Durations& durations,
+                    EvaluateOptions options = {});
 
 // A cycle of an evaluation that did not finish.
 struct Deadlock {

@@ -1,5 +1,6 @@
 // Evaluate and ExplainDeadlock of dataflow.h.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,8 +17,15 @@ constexpr double kNotYet = -1;
 // every step and message is visited once.
 class Evaluator {
  public:
-  Evaluator(const Dataflow& dataflow, const Durations& durations)
-      : flow_(dataflow), durations_(durations) {
+  Evaluator(const Dataflow& dataflow, const Durations& durations,
+            EvaluateOptions options)
+      : flow_(dataflow),
+        durations_(durations),
+        latest_(options.latest),
+        result_(std::move(options.storage)) {
+    result_.finished = false;
+    result_.makespan = 0;
+    result_.next.clear();
     const int steps = flow_.step_count();
     const int messages = static_cast<int>(flow_.messages().size());
     result_.start.assign(steps, kNotYet);
@@ -37,7 +45,7 @@ class Evaluator {
   }
 
   Evaluation Run() && {
-    while (!ready_.empty()) {
+    while (!ready_.empty() && result_.makespan <= latest_) {
       const int rank = ready_.back();
       ready_.pop_back();
       queued_[rank] = false;
@@ -128,6 +136,7 @@ class Evaluator {
 
   const Dataflow& flow_;
   const Durations& durations_;
+  const double latest_;
   Evaluation result_;
   std::vector<int> ready_;  // Ranks that may advance.
   std::vector<bool> queued_;
@@ -217,8 +226,9 @@ class Explainer {
 
 }  // namespace
 
-Evaluation Evaluate(const Dataflow& dataflow, const Durations& durations) {
-  return Evaluator(dataflow, durations).Run();
+Evaluation Evaluate(const Dataflow& dataflow, const Durations& durations,
+                    EvaluateOptions options) {
+  return Evaluator(dataflow, durations, std::move(options)).Run();
 }
 
 Deadlock ExplainDeadlock(const LoweredProgram& program,

@@ -160,22 +160,20 @@ class LoweredChecker {
   }
 
   absl::Status CheckSlotNumbers() const {
-    LoweredProgram numbered = program_;
-    NumberSlots(&numbered);
+    SlotNumberer numberer(program_);
     for (int r = 0; r < program_.ranks(); ++r) {
       for (int p = 0; p < static_cast<int>(program_.steps[r].size()); ++p) {
         const LoweredStep& step = program_.steps[r][p];
-        const LoweredStep& rule = numbered.steps[r][p];
-        if (step.stash_slot != rule.stash_slot ||
-            step.receive_slot != rule.receive_slot ||
-            step.send_slot != rule.send_slot) {
-          return WrongAt(
-              r, p,
-              absl::StrCat("uses slots ", step.stash_slot, ", ",
-                           step.receive_slot, ", ", step.send_slot,
-                           "; the rule gives ", rule.stash_slot, ", ",
-                           rule.receive_slot, ", ", rule.send_slot));
-        }
+        const StepSlots used{.stash = step.stash_slot,
+                             .receive = step.receive_slot,
+                             .send = step.send_slot};
+        const StepSlots rule = numberer.Next(step);
+        if (used == rule) continue;
+        return WrongAt(
+            r, p,
+            absl::StrCat("uses slots ", used.stash, ", ", used.receive, ", ",
+                         used.send, "; the rule gives ", rule.stash, ", ",
+                         rule.receive, ", ", rule.send));
       }
     }
     return absl::OkStatus();

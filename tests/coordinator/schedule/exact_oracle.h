@@ -1,10 +1,11 @@
 // The optimal step of small pipelines, found by branch and bound: what the
 // automatic scheduler is measured with. It shares no code with it.
 //
-// One stage a rank (loop placement, v = 1), orders of F, I and W, unlimited
+// One stage a rank (loop placement, v = 1), orders of F, I, W and B, unlimited
 // slots, the rule of coordinator/schedule/lowered_program.h. The only claim
 // that it rests on: micro-batches are identical, so that an optimal order has
-// the F, the I and the W of each stage in ascending order.
+// the F, the I and the W of each stage in ascending order. (A B takes less
+// memory than I and W in its place where what is held until W is the larger.)
 //
 // Schedules are built in the order of time (Giffler and Thompson 1960: on the
 // rank whose next command could end first, that command or one that starts
@@ -56,7 +57,7 @@ struct Optimum {
 };
 inline constexpr double kOracleTolerance = 1e-9;
 
-// InvalidArgument: a setting out of range.
+// InvalidArgument: a setting out of range, a B shorter than its I or W.
 // ResourceExhausted: a limit below one micro-batch.
 absl::StatusOr<Optimum> FindOptimum(const OracleSetting& setting,
                                     const OracleSearch& search);
