@@ -52,6 +52,7 @@ dispatch::Options CoreOptions(const Coordinator::Options& options) {
   dispatch::Options core;
   core.registry.lease = options.lease;
   core.registry.heartbeat = options.heartbeat;
+  core.window = options.window;
   core.registry.lowest_protocol = common::process::kLowestProtocol;
   core.registry.highest_protocol = common::process::kHighestProtocol;
   core.term = options.term;

@@ -28,6 +28,8 @@ class Coordinator {
     bool embedded = false;
     absl::Duration lease = absl::Seconds(10);
     absl::Duration heartbeat = absl::Seconds(1);
+    // Steps whose commands are sent ahead (dispatch/options.h); at least 1.
+    int window = 2;
     service::Limits limits;
     // What the machine is called, as stages tell of theirs.
     std::string host;

@@ -48,6 +48,8 @@ constexpr absl::Duration kOrphanLimit = absl::Seconds(3);
 constexpr absl::Duration kOrphanPoll = absl::Milliseconds(20);
 // For threads whose work nobody waits for, once everything else has ended.
 constexpr absl::Duration kAbandonLimit = absl::Milliseconds(200);
+// Commands of this many steps are a lot for the stages to keep.
+constexpr int kLargestWindow = 1000;
 
 struct Flags {
   penstock::common::rpc::ListenFlags listen{
@@ -55,6 +57,7 @@ struct Flags {
   std::string state_dir = "/var/lib/penstock";
   std::string lease = "10s";
   std::string heartbeat = "1s";
+  int window = 2;
   bool embedded = false;
   process::DaemonFlags daemon;
   int ready_fd = -1;
@@ -166,6 +169,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "How often stages say that they live; at most a fifth of "
                  "--lease")
       ->capture_default_str();
+  app.add_option("--window", flags.window,
+                 "Steps whose commands are sent to the stages ahead of the "
+                 "newest committed one")
+      ->check(CLI::Range(1, kLargestWindow))
+      ->capture_default_str();
   app.add_flag("--embedded", flags.embedded,
                "Serve one `penstock run` on this machine: requests name "
                "folders, and the socket's folder is made, and removed at the "
@@ -236,6 +244,7 @@ int main(int argc, char** argv) {
                                      .embedded = flags.embedded,
                                      .lease = *lease,
                                      .heartbeat = *heartbeat,
+                                     .window = flags.window,
                                      .host = process::HostName(),
                                      .build = build};
   absl::StatusOr<std::unique_ptr<Coordinator>> coordinator;

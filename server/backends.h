@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/time/clock.h"
 #include "server/device/device.h"
 
 namespace penstock::server {
@@ -24,7 +25,9 @@ absl::StatusOr<std::vector<std::string>> NumericsIds(absl::string_view kind,
 struct DeviceOptions {
   std::string kind;
   std::string numerics_id;
-  int threads = 1;  // Compute threads.
+  int threads = 1;  // Compute threads, where the kind has several.
+  // Of "virtual"; outlives the device.
+  const common::time::Clock* clock = nullptr;
 };
 absl::StatusOr<std::unique_ptr<device::Device>> CreateDevice(
     const DeviceOptions& options);

@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   app.add_option("--name", flags.name, "Unique name (default HOSTNAME-DEVICE)");
   app.add_option("--pool", flags.pool, "Jobs choose stages of one pool")
       ->capture_default_str();
-  app.add_option("--device", flags.device, "cpu or reference")
+  app.add_option("--device", flags.device, "cpu, reference or virtual")
       ->capture_default_str();
   app.add_option("--cpu-isa", flags.cpu_isa,
                  "Highest ISA level of the cpu: sse4, avx2 or avx512");

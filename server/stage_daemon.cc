@@ -117,7 +117,8 @@ class StageProcess final : public StageDaemon {
                                    int threads) {
       return CreateDevice({.kind = options_.device,
                            .numerics_id = numerics_id,
-                           .threads = threads == 0 ? Threads() : threads});
+                           .threads = threads == 0 ? Threads() : threads,
+                           .clock = &clock_});
     };
     resources.clock = &clock_;
     resources.make_transport =

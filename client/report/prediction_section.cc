@@ -38,7 +38,7 @@ std::string PredictionSection(const RunFiles& files) {
         Percent(*bubble.measured),
         BubbleDifference(*pipeline.formula_bubble, *bubble.measured),
         absl::StrCat(EscapedName(pipeline.formula),
-                     ", for stages of equal length"),
+                     ", for stages of equal length, F = I = W"),
         rows);
   }
   if (bubble.predicted.has_value() || bubble.measured.has_value()) {

@@ -141,8 +141,8 @@ std::string StepSection(const RunFiles& files) {
       "and apply included%s.</p>\n</section>\n",
       Choice(files, *step),
       pipeline.formula_bubble.has_value()
-          ? "; the formula takes stages of equal length and nothing between "
-            "the commands"
+          ? "; the formula takes stages of equal length, F = I = W and nothing "
+            "between the commands"
           : "");
   return out;
 }

@@ -38,6 +38,8 @@ struct NewJob {
   std::vector<std::string> notes;
   // Contents of the schedule file, where pipeline.schedule is file:PATH.
   std::string schedule_text;
+  // Contents of virtual.profile, where it is given.
+  std::string profile_text;
   // Why results cannot go to request.run_directory(); a request that is
   // repeated finds there what it made itself.
   absl::Status run_directory_fault;

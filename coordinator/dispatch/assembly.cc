@@ -1,6 +1,7 @@
 #include "coordinator/dispatch/assembly.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -57,6 +58,22 @@ v1::Chunk ChunkOf(const planner::StageLayers& layers, int stage) {
   chunk.set_embedding(layers.embedding);
   chunk.set_head(layers.head);
   return chunk;
+}
+
+// To the nanosecond, which is nearer than a cut of what a double cannot hold.
+google::protobuf::Duration DurationOf(double seconds) {
+  return common::time::ToProto(absl::Nanoseconds(std::llround(seconds * 1e9)));
+}
+
+v1::ModelledTimes TimesOf(const schedule::StageTimes& times) {
+  using schedule::Op;
+  v1::ModelledTimes modelled;
+  *modelled.mutable_forward() = DurationOf(times.of(Op::kForward));
+  *modelled.mutable_backward_input() = DurationOf(times.of(Op::kBackwardInput));
+  *modelled.mutable_backward_weight() =
+      DurationOf(times.of(Op::kBackwardWeight));
+  *modelled.mutable_backward() = DurationOf(times.of(Op::kBackward));
+  return modelled;
 }
 
 }  // namespace
@@ -208,8 +225,20 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
   if (ReadsData(program.placement, rank)) {
     *assignment.mutable_data() = DataConfigOf(spec);
   }
+  const schedule::Costs& costs = request.plan.costs;
+  const bool modelled =
+      request.crew.device_kind ==
+      spec::NameOf(spec::kDeviceKindNames, spec::DeviceKind::kVirtual);
+  if (modelled) {
+    v1::ModelledTransfers& wire = *assignment.mutable_modelled_transfers();
+    *wire.mutable_latency() = DurationOf(costs.latency);
+    wire.set_seconds_per_byte(costs.seconds_per_byte);
+  }
   for (const int stage : schedule::StagesOfRank(program.placement, rank)) {
     v1::Chunk chunk = ChunkOf(request.plan.stages[stage], stage);
+    if (modelled) {
+      *chunk.mutable_modelled_times() = TimesOf(costs.stages[stage]);
+    }
     chunk.set_slots(program.stages[stage].slots);
     chunk.set_local_gradient_slots(program.stages[stage].local_gradient_slots);
     chunk.set_held_slots(planner::HeldSlots(program, stage));

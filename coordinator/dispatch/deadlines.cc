@@ -13,7 +13,8 @@ constexpr double kStallOverCommand = 1.5;
 constexpr double kStallOverStep = 4;
 
 // Operations (planner/costs.h) a second that all ranks together surely do;
-// nullopt where the constant is always long enough.
+// nullopt where the constant is always long enough. Of `virtual` they are
+// seconds: it is twice as slow where its threads wait for a core.
 //
 // From measurements of one thread (docs/benchmarks.md, 2026-11-29 and 30, a Zen
 // 4 core with AVX-512, busy): `cpu` did 2754 and 682 tokens/s of models a and
@@ -24,6 +25,7 @@ constexpr double kStallOverStep = 4;
 std::optional<double> LowestSpeed(const std::string& device_kind) {
   if (device_kind == "cpu") return 1e9;
   if (device_kind == "reference") return 2e7;
+  if (device_kind == "virtual") return 0.5;
   return std::nullopt;
 }
 
@@ -79,12 +81,20 @@ absl::Duration CommandDeadline(const Options& options,
                                int evaluation_micro_batches) {
   const std::optional<double> speed = LowestSpeed(device_kind);
   if (!speed.has_value()) return options.command_deadline;
-  double operations = 0;
-  for (const schedule::StageTimes& stage : plan.costs.stages) {
-    operations +=
-        plan.program.micro_batches *
-            (stage.forward + stage.backward_input + stage.backward_weight) +
-        evaluation_micro_batches * stage.forward;
+  const schedule::Costs& costs = plan.costs;
+  // Where transfers take time: there and back, and a tied embedding's two.
+  const auto transfer = [&costs](int64_t bytes) {
+    return costs.latency + costs.seconds_per_byte * static_cast<double>(bytes);
+  };
+  double operations = 2 * transfer(costs.bytes.tied);
+  for (const schedule::StageTimes& stage : costs.stages) {
+    const double forward = stage.forward + transfer(costs.bytes.activation);
+    const double backward =
+        std::max(stage.of(schedule::Op::kBackward),
+                 stage.backward_input + stage.backward_weight) +
+        transfer(costs.bytes.gradient);
+    operations += plan.program.micro_batches * (forward + backward) +
+                  evaluation_micro_batches * forward;
   }
   return std::max(
       options.command_deadline,

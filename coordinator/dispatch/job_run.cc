@@ -12,6 +12,7 @@
 #include "common/time/duration_text.h"
 #include "common/time/proto_time.h"
 #include "coordinator/dispatch/summary.h"
+#include "coordinator/dispatch/time_profile.h"
 #include "coordinator/jobs/job_state.h"
 
 namespace penstock::coordinator::dispatch {
@@ -286,6 +287,14 @@ void JobRun::WriteResults(const RunContext& context) {
     log_.Write(common::ids::kTraceFile,
                ChromeTrace(crew_, accounting_->traced(), first_step_),
                WriteJobFile::Mode::kReplace, context.actions);
+  }
+  if (accounting_.has_value()) {
+    const auto costs =
+        accounting_->MeasuredCosts(static_cast<int>(plan_->stages.size()));
+    if (costs.has_value()) {
+      log_.Write(common::ids::kProfileFile, TimeProfile(*costs),
+                 WriteJobFile::Mode::kReplace, context.actions);
+    }
   }
   log_.Write(common::ids::kSummaryFile, summary, WriteJobFile::Mode::kReplace,
              context.actions);

@@ -1,6 +1,13 @@
 #include "coordinator/dispatch/spec_messages.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
 #include "common/status/key_path.h"
+#include "common/status/status_macros.h"
+#include "coordinator/dispatch/time_profile.h"
 #include "coordinator/schedule/text.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/limits.h"
@@ -21,6 +28,28 @@ v1::DataConfig::Format FormatOf(spec::DataFormat format) {
       break;  // The parser refuses them.
   }
   return v1::DataConfig::FORMAT_UNSPECIFIED;
+}
+
+// The times of the virtual device. InvalidArgument: a profile that is none.
+absl::StatusOr<planner::ModelledTimes> ModelledTimesOf(const NewJob& job) {
+  const spec::VirtualSpec& spec = job.spec.virtual_times;
+  planner::ModelledTimes times = {
+      .rank = {.forward = absl::ToDoubleSeconds(spec.forward),
+               .backward_input = absl::ToDoubleSeconds(spec.backward_input),
+               .backward_weight = absl::ToDoubleSeconds(spec.backward_weight),
+               .transfer = absl::ToDoubleSeconds(spec.transfer)}};
+  if (spec.bandwidth.has_value()) {
+    times.seconds_per_byte = 1 / static_cast<double>(*spec.bandwidth);
+  }
+  if (spec.profile.has_value()) {
+    absl::StatusOr<std::vector<planner::ModelledStage>> stages =
+        ParseTimeProfile(job.profile_text);
+    if (!stages.ok()) {
+      return common::status::WithKeyPath(stages.status(), "virtual.profile");
+    }
+    times.stages = *std::move(stages);
+  }
+  return times;
 }
 
 }  // namespace
@@ -143,6 +172,9 @@ absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
     }
     request.chunks = given->chunks();
     request.given = *std::move(given);
+  }
+  if (spec.device == spec::DeviceKind::kVirtual) {
+    ASSIGN_OR_RETURN(request.modelled, ModelledTimesOf(job));
   }
   return request;
 }

@@ -16,7 +16,8 @@ v1::DataConfig DataConfigOf(const spec::JobSpec& spec);
 
 // What the planner is asked. The sequence length is that of the spec, or the
 // model's context while the data have not decided.
-// InvalidArgument: a schedule file that is no schedule, at pipeline.schedule.
+// InvalidArgument: a schedule file that is no schedule, at pipeline.schedule; a
+// profile that is none, at virtual.profile.
 absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job);
 
 // What the data have decided since then, in a spec that is resolved: vocabulary

@@ -43,11 +43,15 @@ std::optional<double> Realisation(const SummaryRequest& request) {
     return std::nullopt;
   }
   const auto measured = request.accounting->step_seconds();
-  const auto costs = request.accounting->MeasuredCosts(
+  auto costs = request.accounting->MeasuredCosts(
       static_cast<int>(request.plan->stages.size()));
   if (!measured.has_value() || !costs.has_value() || measured->p50 <= 0) {
     return std::nullopt;
   }
+  // Transfers are not measured; they take time where that is modelled.
+  costs->latency = request.plan->costs.latency;
+  costs->seconds_per_byte = request.plan->costs.seconds_per_byte;
+  costs->bytes = request.plan->costs.bytes;
   const auto simulation = schedule::Simulate(request.plan->program, *costs);
   if (!simulation.ok()) return std::nullopt;
   return simulation->makespan / measured->p50;

@@ -59,7 +59,7 @@ class Layers {
     const int64_t all = queries + 2 * model_.kv_heads * model_.head_dim;
     return {.stash = Norm() + Words(rows_ * all) + Words(rows_ * queries) +
                      Words(rows_ * model_.heads),
-            .kept = (drops_ ? Residual() : 0) + Words(rows_ * all) + Residual(),
+            .kept = (drops_ ? Residual() : 0) + Residual(),
             .scratch = Words(rows_ * std::max(model_.width, queries))};
   }
 

@@ -1,5 +1,10 @@
 #include "coordinator/planner/costs.h"
 
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/planner/refusal.h"
+
 namespace penstock::coordinator::planner {
 namespace {
 
@@ -38,6 +43,8 @@ LayerCost Attention(const ModelShape& model, const BatchShape& batch) {
 
 constexpr double kNormFlops = 8;  // A value.
 constexpr double kActivationFlops = 10;
+
+constexpr int64_t kFloatBytes = 4;
 
 }  // namespace
 
@@ -84,6 +91,52 @@ schedule::Costs StageCosts(const ModelCosts& costs,
                              .backward_weight = total.backward_weight});
   }
   return result;
+}
+
+absl::StatusOr<schedule::Costs> ModelledCosts(const ModelledTimes& times,
+                                              const schedule::RankShape& shape,
+                                              const ModelShape& model,
+                                              const BatchShape& batch) {
+  schedule::Costs costs = schedule::UniformCosts(shape, times.rank);
+  if (!times.stages.empty()) {
+    if (times.stages.size() != costs.stages.size()) {
+      return Refuse("virtual.profile",
+                    absl::StrCat("has the times of ", times.stages.size(),
+                                 " stages, and the pipeline has ",
+                                 costs.stages.size(), " (", shape.ranks,
+                                 " ranks, chunks: ", shape.chunks, ")"));
+    }
+    for (size_t stage = 0; stage < times.stages.size(); ++stage) {
+      costs.stages[stage] = times.stages[stage].times;
+    }
+  }
+  costs.seconds_per_byte = times.seconds_per_byte;
+  // Residuals, and the gradient of the tied embedding: f32.
+  const int64_t boundary = batch.rows() * model.width * kFloatBytes;
+  costs.bytes = {.activation = boundary,
+                 .gradient = boundary,
+                 .tied = model.vocab * model.width * kFloatBytes};
+  return costs;
+}
+
+absl::Status CheckSplit(const ModelledTimes& times,
+                        const schedule::Schedule& order) {
+  if (times.stages.empty()) return absl::OkStatus();
+  for (const std::vector<schedule::Command>& commands : order.orders) {
+    for (const schedule::Command& command : commands) {
+      if (command.op != schedule::Op::kBackwardInput &&
+          command.op != schedule::Op::kBackwardWeight) {
+        continue;
+      }
+      if (times.stages[command.stage].split) continue;
+      return Refuse(
+          "virtual.profile",
+          absl::StrCat("stage ", command.stage,
+                       " was measured with a full backward, and this schedule "
+                       "splits it; measure with one that does"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace penstock::coordinator::planner

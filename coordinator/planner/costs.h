@@ -1,12 +1,19 @@
-// Analytic cost of a model's layers: floating-point operations of one
-// micro-batch, counted from shapes. What the partitioner balances and the
-// simulator's predicted bubble rests on, until times are measured.
+// What the operations of a stage cost for one micro-batch. Analytic: the
+// floating-point operations of its layers, counted from shapes, which the
+// partitioner balances, and on which the simulator's prediction rests.
+// Modelled: seconds, where the device takes the times that it is told.
 #ifndef PENSTOCK_COORDINATOR_PLANNER_COSTS_H_
 #define PENSTOCK_COORDINATOR_PLANNER_COSTS_H_
 
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "coordinator/planner/model_shape.h"
 #include "coordinator/schedule/costs.h"
+#include "coordinator/schedule/placement.h"
+#include "coordinator/schedule/schedule.h"
 
 namespace penstock::coordinator::planner {
 
@@ -31,6 +38,31 @@ ModelCosts AnalyticCosts(const ModelShape& model, const BatchShape& batch,
 // Times of stages with these layers, in operations; transfers take no time.
 schedule::Costs StageCosts(const ModelCosts& costs,
                            absl::Span<const StageLayers> stages);
+
+// Times of a virtual stage, and whether I and W are known apart.
+struct ModelledStage {
+  schedule::StageTimes times;
+  bool split = true;
+};
+
+// The times, in seconds, that the device "virtual" is to take.
+struct ModelledTimes {
+  schedule::RankTimes rank;           // Each of its stages takes its part.
+  std::vector<ModelledStage> stages;  // Where not empty: of each one.
+  double seconds_per_byte = 0;        // Of a message, besides rank.transfer.
+};
+
+// InvalidArgument with a key path (refusal.h): virtual.profile, of another
+// number of stages.
+absl::StatusOr<schedule::Costs> ModelledCosts(const ModelledTimes& times,
+                                              const schedule::RankShape& shape,
+                                              const ModelShape& model,
+                                              const BatchShape& batch);
+
+// InvalidArgument likewise: `order` has an I or W of a stage whose profile does
+// not tell them apart.
+absl::Status CheckSplit(const ModelledTimes& times,
+                        const schedule::Schedule& order);
 
 }  // namespace penstock::coordinator::planner
 

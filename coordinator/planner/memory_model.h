@@ -80,8 +80,8 @@ RankMemory PredictFixed(const MemoryRequest& request, int rank,
 std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
                                       const schedule::LoweredProgram& program);
 
-// Places between a split I and its W that `stage` needs, taken in turn: the
-// most that one order of its rank has at once; 0 without I and W.
+// Places between a split I and its W that `stage` needs: the most that its
+// rank's order has at once, as I takes any that is free; 0 without I and W.
 int HeldSlots(const schedule::LoweredProgram& program, int stage);
 
 }  // namespace penstock::coordinator::planner

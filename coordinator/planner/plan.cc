@@ -164,6 +164,17 @@ absl::StatusOr<std::vector<StageLayers>> PlanStages(
   return LayersOfStages(partition);
 }
 
+absl::StatusOr<schedule::Costs> CostsOf(
+    const PlanRequest& request, const std::vector<StageLayers>& stages) {
+  if (request.modelled.has_value()) {
+    return ModelledCosts(*request.modelled,
+                         {.ranks = request.ranks, .chunks = request.chunks},
+                         request.model, request.batch);
+  }
+  return StageCosts(
+      AnalyticCosts(request.model, request.batch, request.recompute), stages);
+}
+
 }  // namespace
 
 schedule::Placement PlacementOf(const PlanRequest& request) {
@@ -177,9 +188,7 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
   RETURN_IF_ERROR(CheckSize(request));
   Plan plan;
   ASSIGN_OR_RETURN(plan.stages, PlanStages(request));
-  const ModelCosts costs =
-      AnalyticCosts(request.model, request.batch, request.recompute);
-  plan.costs = StageCosts(costs, plan.stages);
+  ASSIGN_OR_RETURN(plan.costs, CostsOf(request, plan.stages));
 
   schedule::Schedule order;
   plan.schedule = request.schedule;
@@ -193,6 +202,9 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
                            .micro_batches = request.micro_batches});
     if (!made.ok()) return Blame(made.status());
     order = *std::move(made);
+  }
+  if (request.modelled.has_value()) {
+    RETURN_IF_ERROR(CheckSplit(*request.modelled, order));
   }
 
   const MemoryRequest memory = {.model = request.model,

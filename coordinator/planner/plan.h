@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "coordinator/planner/costs.h"
 #include "coordinator/planner/memory_model.h"
 #include "coordinator/planner/model_shape.h"
 #include "coordinator/schedule/costs.h"
@@ -40,13 +41,15 @@ struct PlanRequest {
   PackedBytes packed_bytes;
   ScratchBytes scratch_bytes;
   std::vector<int> threads;  // Compute threads by rank; none: 1 each.
+  // What a device that models time is told; nullopt: costs are analytic.
+  std::optional<ModelledTimes> modelled;
 };
 
 struct Plan {
   std::string schedule;              // As job files name it.
   std::vector<StageLayers> stages;   // By virtual stage.
   schedule::LoweredProgram program;  // Verified.
-  schedule::Costs costs;             // Analytic, in operations.
+  schedule::Costs costs;             // In operations, or modelled seconds.
   schedule::Simulation predicted;    // With those.
   std::vector<RankMemory> memory;    // By rank.
 };
@@ -55,7 +58,7 @@ struct Plan {
 schedule::Placement PlacementOf(const PlanRequest& request);
 
 // InvalidArgument with a key path (refusal.h): partition, stages, schedule (the
-//   generator's or the verifier's word).
+//   generator's or the verifier's word), the virtual device's profile.
 // ResourceExhausted, reason OUT_OF_MEMORY, at pipeline.memory_limit: names the
 //   rank, what it needs and by how much that is too much.
 absl::StatusOr<Plan> MakePlan(const PlanRequest& request);

@@ -96,7 +96,7 @@ class CapacitySearch {
         arrival = std::min(arrival, unlimited_.start[reuser]);
       }
       const double wire = durations_.wire[edge];
-      next = std::min(arrival - durations_.latency, next) - wire;
+      next = std::min(arrival - durations_.latency[edge], next) - wire;
       latest[j] = std::max(next, unlimited_.begin[begin + j]);
       next = latest[j];
     }

@@ -195,7 +195,7 @@ void Dataflow::IndexCredits() {
 
 Durations DurationsOf(const LoweredProgram& program, const Costs& costs) {
   Durations durations;
-  durations.latency = costs.latency;
+  durations.latency.assign(program.edges.size(), costs.latency);
   for (const auto& steps : program.steps) {
     for (const LoweredStep& step : steps) {
       double time = 0;

@@ -69,8 +69,8 @@ class Dataflow {
 // Durations in the numbering of a Dataflow.
 struct Durations {
   std::vector<double> step;
-  std::vector<double> wire;  // An edge: bytes * seconds_per_byte.
-  double latency = 0;
+  std::vector<double> wire;     // An edge: bytes * seconds_per_byte.
+  std::vector<double> latency;  // An edge.
 };
 // REQUIRES: costs.stages has an entry for each stage of the program.
 Durations DurationsOf(const LoweredProgram& program, const Costs& costs);

@@ -114,7 +114,7 @@ class Evaluator {
       }
       wire_free_[edge] = begin + durations_.wire[edge];
       result_.begin[i] = begin;
-      result_.arrival[i] = wire_free_[edge] + durations_.latency;
+      result_.arrival[i] = wire_free_[edge] + durations_.latency[edge];
       Wake(flow_.rank_of(message.producer));
       Wake(flow_.rank_of(message.consumer));
     }

@@ -71,7 +71,8 @@ class LoweredChecker {
       const bool local = s + 1 < stages && placement.same_rank(s, s + 1);
       if (slots.rank != placement.rank_of(s) || slots.slots < 1 ||
           slots.slots > program_.micro_batches ||
-          slots.local_gradient_slots < (local ? 1 : 0)) {
+          slots.local_gradient_slots < (local ? 1 : 0) ||
+          slots.local_gradient_slots > program_.micro_batches) {
         return Wrong(absl::StrCat("the slots of stage ", s, " are wrong"));
       }
     }
@@ -83,8 +84,11 @@ class LoweredChecker {
           edge.source_rank == edge.target_rank) {
         return Wrong(absl::StrCat(ToString(edge), " joins the wrong ranks"));
       }
-      if (edge.capacity < 0 || edge.send_buffers < 0 || edge.messages < 0 ||
-          edge.messages > program_.micro_batches) {
+      const auto is_count = [&](int count) {
+        return count >= 0 && count <= program_.micro_batches;
+      };
+      if (!is_count(edge.capacity) || !is_count(edge.send_buffers) ||
+          !is_count(edge.messages)) {
         return Wrong(absl::StrCat(ToString(edge), " has a count out of range"));
       }
       if (edge.lands_in_stash &&

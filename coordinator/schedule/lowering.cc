@@ -1,5 +1,6 @@
 #include "coordinator/schedule/lowering.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -60,8 +61,8 @@ class Lowerer {
          .target_stage = target,
          .source_rank = schedule_.placement.rank_of(source),
          .target_rank = schedule_.placement.rank_of(target),
-         .capacity = options_.uniform_slots.value_or(1),
-         .send_buffers = options_.send_buffers,
+         .capacity = std::min(options_.uniform_slots.value_or(1), messages),
+         .send_buffers = std::min(options_.send_buffers, messages),
          .lands_in_stash = kind == EdgeKind::kActivation &&
                            !options_.uniform_slots.has_value(),
          .messages = messages});

@@ -26,10 +26,11 @@ struct LoweringOptions {
   bool tied_embedding = false;
   // Whether there are replicas to reduce gradients with (R > 1).
   bool reduce_replicas = false;
-  // An edge; 0: blocking sends (study only).
+  // An edge, at most one a message; 0: blocking sends (study only).
   int send_buffers = 1;
-  // Instead of computed capacities: this many slots on every edge, activation
-  // edges too, which then have slots of their own beside the stash.
+  // Instead of computed capacities: this many slots on every edge (at most one
+  // a message), activation edges too, which then have slots of their own beside
+  // the stash.
   std::optional<int> uniform_slots = std::nullopt;
   // Used to compute capacities. No stages: unit times (F = I = W = 1/v).
   Costs costs;

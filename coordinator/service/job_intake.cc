@@ -42,7 +42,8 @@ std::string NoRoots(absl::string_view path) {
 bool IsResult(absl::string_view name) {
   for (const absl::string_view result :
        {ids::kResolvedJobFile, ids::kEventsFile, ids::kMetricsFile,
-        ids::kSummaryFile, ids::kTraceFile, ids::kModelFolder}) {
+        ids::kSummaryFile, ids::kTraceFile, ids::kProfileFile,
+        ids::kModelFolder}) {
     if (name == result) return true;
   }
   return absl::StartsWith(name, ids::kUnfinishedModel);
@@ -150,15 +151,23 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
     }
     path = (base / path).lexically_normal().string();
   });
-  if (violations.empty() &&
-      job.spec.pipeline.schedule == spec::ScheduleKind::kFile) {
-    absl::StatusOr<std::string> text =
-        ReadSmallFile(job.spec.pipeline.schedule_file);
+  const auto read = [&violations](const char* key, const std::string& path,
+                                  std::string& to) {
+    absl::StatusOr<std::string> text = ReadSmallFile(path);
     if (text.ok()) {
-      job.schedule_text = *std::move(text);
+      to = *std::move(text);
     } else {
-      violations.push_back(
-          {"pipeline.schedule", std::string(text.status().message())});
+      violations.push_back({key, std::string(text.status().message())});
+    }
+  };
+  if (violations.empty()) {
+    if (job.spec.pipeline.schedule == spec::ScheduleKind::kFile) {
+      read("pipeline.schedule", job.spec.pipeline.schedule_file,
+           job.schedule_text);
+    }
+    if (job.spec.virtual_times.profile.has_value()) {
+      read("virtual.profile", *job.spec.virtual_times.profile,
+           job.profile_text);
     }
   }
   RETURN_IF_ERROR(spec::ToStatus(violations, parsed.positions));

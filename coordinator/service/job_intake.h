@@ -1,6 +1,6 @@
 // From a CreateJob request to a NewJob: parses the job file, opens the small
-// files that it names (config.json, schedule file), makes paths absolute. The
-// only place where the coordinator opens files that a user named.
+// files that it names (config.json, schedule file, profile), makes paths
+// absolute. The only place where the coordinator opens files that a user named.
 #ifndef PENSTOCK_COORDINATOR_SERVICE_JOB_INTAKE_H_
 #define PENSTOCK_COORDINATOR_SERVICE_JOB_INTAKE_H_
 

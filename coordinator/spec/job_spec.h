@@ -213,12 +213,18 @@ struct SchedulingSpec {
 
 enum class DeviceKind { kAuto, kReference, kCpu, kCuda, kVirtual };
 
-// Modelled times of the virtual device, of a stage's whole share of layers.
+// Modelled times of the virtual device.
 struct VirtualSpec {
+  // Of a stage's whole share of layers; without effect where there is a
+  // profile.
   absl::Duration forward = absl::Milliseconds(5);
   absl::Duration backward_input = absl::Milliseconds(5);
   absl::Duration backward_weight = absl::Milliseconds(5);
-  absl::Duration transfer = absl::ZeroDuration();
+  absl::Duration transfer = absl::ZeroDuration();  // Each message, any size.
+  // Bytes a second of each edge, besides; nullopt: none, any size at once.
+  std::optional<int64_t> bandwidth;
+  // A profile.json with the times of each virtual stage; nullopt: none.
+  std::optional<std::string> profile;
 
   bool operator==(const VirtualSpec&) const = default;
 };

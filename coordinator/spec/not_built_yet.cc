@@ -83,13 +83,7 @@ constexpr Row kNotBuiltYet[] = {
      [](const JobSpec& s) { return s.scheduling.queue_timeout.has_value(); },
      "time-outs in the queue"},
     {"device", [](const JobSpec& s) { return s.device == DeviceKind::kCuda; },
-     "the cuda device; there are reference and cpu"},
-    {"device",
-     [](const JobSpec& s) { return s.device == DeviceKind::kVirtual; },
-     "the virtual device; there are reference and cpu"},
-    {"virtual",
-     [](const JobSpec& s) { return !(s.virtual_times == VirtualSpec{}); },
-     "the virtual device"},
+     "the cuda device; there are reference, cpu and virtual"},
 };
 
 // Keys that are read without a word to the rest of the coordinator.

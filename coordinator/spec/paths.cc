@@ -25,6 +25,9 @@ void ForEachPath(JobSpec& spec,
   }
   given("pipeline.schedule", PathKind::kSmallFile, spec.pipeline.schedule_file);
   given("checkpoint.dir", PathKind::kCheckpoint, spec.checkpoint.dir);
+  if (spec.virtual_times.profile.has_value()) {
+    given("virtual.profile", PathKind::kSmallFile, *spec.virtual_times.profile);
+  }
   if (spec.resume_from.has_value()) {
     given("resume_from", PathKind::kCheckpoint, *spec.resume_from);
   }

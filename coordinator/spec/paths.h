@@ -16,7 +16,7 @@ enum class PathKind {
   kData,   // token or text data, read by stages
   kModel,  // a model folder, read by stages; config.json by the coordinator
   kCheckpoint,  // a checkpoint that is read, or the folder they are written to
-  kSmallFile,   // a tokenizer or a schedule: travels with a submitted job
+  kSmallFile,  // a tokenizer, schedule or profile: travels with a submitted job
 };
 
 // Calls `visit` for each path that is given, with its key path; `path` may be

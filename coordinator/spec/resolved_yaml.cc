@@ -234,6 +234,12 @@ void WriteOperation(const JobSpec& s, Writer& out) {
   out.Key("backward_input", Value(s.virtual_times.backward_input));
   out.Key("backward_weight", Value(s.virtual_times.backward_weight));
   out.Key("transfer", Value(s.virtual_times.transfer));
+  out.Key("bandwidth", s.virtual_times.bandwidth.has_value()
+                           ? FormatByteSize(*s.virtual_times.bandwidth)
+                           : "none");
+  out.Key("profile", s.virtual_times.profile.has_value()
+                         ? Text(*s.virtual_times.profile)
+                         : "none");
   out.Close();
   out.Key("threads_per_stage", OrWord(s.threads_per_stage, "auto"));
   out.Open("trackers");

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -182,6 +183,32 @@ class JobRules {
     }
   }
 
+  void VirtualDevice() {
+    const VirtualSpec& times = spec_.virtual_times;
+    if (!Sound("device") || !Sound("virtual")) return;
+    // The defaults say nothing: every resolved job has them.
+    if (spec_.device != DeviceKind::kVirtual && times != VirtualSpec{}) {
+      Refuse("virtual",
+             absl::StrCat("these are times of the virtual device, and the "
+                          "device is ",
+                          NameOf(kDeviceKindNames, spec_.device),
+                          "; leave them out or write device: virtual"));
+      return;
+    }
+    if (!times.profile.has_value()) return;
+    for (const auto& [key, time, usual] :
+         {std::tuple("virtual.forward", times.forward, VirtualSpec{}.forward),
+          std::tuple("virtual.backward_input", times.backward_input,
+                     VirtualSpec{}.backward_input),
+          std::tuple("virtual.backward_weight", times.backward_weight,
+                     VirtualSpec{}.backward_weight)}) {
+      if (time == usual) continue;
+      Refuse(key,
+             "virtual.profile is given too, which has the times of each "
+             "stage; keep one of the two");
+    }
+  }
+
  private:
   bool Sound(absl::string_view key) const { return IsSound(key, violations_); }
 
@@ -299,6 +326,7 @@ void FinishJob(absl::string_view file, Draft& draft,
   rules.Batch();
   rules.Pipeline();
   rules.Training();
+  rules.VirtualDevice();
 }
 
 }  // namespace penstock::coordinator::spec

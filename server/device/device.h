@@ -17,12 +17,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/time/clock.h"
 #include "server/device/memory_usage.h"
 #include "server/device/tensor.h"
 
@@ -43,6 +45,11 @@ class Event {
   // that the event carries, or DeadlineExceeded. An event that was never
   // recorded is done.
   virtual absl::Status Await(absl::Time deadline) const = 0;
+
+  // When the point was passed, as far as somebody noted it: a completion may be
+  // seen by a thread while the one that waits for it is busy. nullopt while
+  // pending. Never blocks.
+  virtual std::optional<common::time::MonotonicTime> done_at() const = 0;
 };
 
 // A queue of device work. Thread-compatible; the executor confines its streams
@@ -67,6 +74,17 @@ class Stream {
   // that it is then called with the stream's status.
   virtual void Call(std::function<void(const absl::Status&)> function) = 0;
 
+  // Of a device that models time (virtual/): what was enqueued since the last
+  // wait takes `time`, whatever it really takes, and what is enqueued later
+  // runs after that. The stream fails with `stop`'s status where that fails
+  // first: REQUIRES that it is pending or failed. Elsewhere work takes the time
+  // that it takes, and this does nothing.
+  virtual void Occupy(absl::Duration time, const Event& stop) = 0;
+
+  // How far that device's time has come with what is enqueued, for Call()s;
+  // nullopt: there is no time but the clock's.
+  virtual std::optional<common::time::MonotonicTime> modelled_now() const = 0;
+
   // OK, or the first failure seen so far. Never blocks.
   virtual absl::Status status() const = 0;
 
@@ -89,7 +107,7 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // "reference", "cpu": the kinds of server/backends.cc.
+  // "reference", "cpu", "virtual": the kinds of server/backends.cc.
   virtual absl::string_view kind() const = 0;
 
   // What decides the bits: device kind, ISA level, numerics version, kernel

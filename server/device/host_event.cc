@@ -8,14 +8,23 @@ void HostEvent::Reset() {
   common::sync::MutexLock lock(&mutex_);
   CHECK(done_) << "reset of a pending event";
   done_ = false;
+  done_at_.reset();
   status_ = absl::OkStatus();
 }
 
 void HostEvent::Signal(const absl::Status& status) {
+  std::optional<common::time::MonotonicTime> now;
+  if (clock_ != nullptr) now = clock_->Monotonic();
   common::sync::MutexLock lock(&mutex_);
   if (done_) return;
   done_ = true;
+  done_at_ = now;
   status_ = status;
+}
+
+std::optional<common::time::MonotonicTime> HostEvent::done_at() const {
+  common::sync::MutexLock lock(&mutex_);
+  return done_at_;
 }
 
 bool HostEvent::Done() const {

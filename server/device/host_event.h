@@ -3,9 +3,12 @@
 #ifndef PENSTOCK_SERVER_DEVICE_HOST_EVENT_H_
 #define PENSTOCK_SERVER_DEVICE_HOST_EVENT_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/sync/mutex.h"
+#include "common/time/clock.h"
 #include "server/device/device.h"
 
 namespace penstock::server::device {
@@ -14,6 +17,10 @@ namespace penstock::server::device {
 // somebody waits. Starts done; Reset() makes it pending, Signal() done again.
 class HostEvent : public Event {
  public:
+  HostEvent() = default;
+  // Notes the time of each Signal(). Borrows the clock.
+  explicit HostEvent(const common::time::Clock& clock) : clock_(&clock) {}
+
   // REQUIRES: done, and nobody waits on it.
   void Reset();
   // Completes the event, well or with a failure. A second call before the next
@@ -23,14 +30,19 @@ class HostEvent : public Event {
   bool Done() const override;
   absl::Status Await(absl::Time deadline) const override;
 
+  std::optional<common::time::MonotonicTime> done_at() const override;
+
  protected:
   // As Await(), with what is left of a deadline.
   absl::Status AwaitFor(absl::Duration timeout) const;
 
  private:
+  const common::time::Clock* const clock_ = nullptr;
+
   mutable common::sync::Mutex mutex_;
   bool done_ ABSL_GUARDED_BY(mutex_) = true;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::optional<common::time::MonotonicTime> done_at_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock::server::device

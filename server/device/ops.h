@@ -156,9 +156,8 @@ struct AttentionBackwardArgs {
   Tensor logsum;   // Forward's.
   Dropout dropout;
   Tensor dy;  // (rows, heads * head_dim)
-  Tensor dq;  // (rows, heads * head_dim), rows may be strided (=)
-  Tensor dk;  // (rows, kv_heads * head_dim), rows may be strided (=)
-  Tensor dv;  // As dk (=)
+  // (=), shaped as q, k and v, rows may be strided; may be q, k and v.
+  Tensor dq, dk, dv;
 };
 
 // GELU in the tanh form ("gelu_new"). Forward also gives the slope, so that

@@ -45,12 +45,12 @@ std::vector<v1::OpTiming> CommandBoard::TakeTimings() {
   return std::exchange(timings_, {});
 }
 
-void CommandBoard::Started() {
+void CommandBoard::Started(ModelledTime modelled) {
   const common::time::MonotonicTime now = clock_.Monotonic();
   MutexLock lock(&mutex_);
   CHECK(!commands_.empty() && !started_);
   started_ = true;
-  start_ = now;
+  start_ = modelled.value_or(now);
   ++progress_;
 }
 
@@ -59,7 +59,7 @@ void CommandBoard::GotOn() {
   ++progress_;
 }
 
-void CommandBoard::Ended() {
+void CommandBoard::Ended(ModelledTime modelled) {
   const common::time::MonotonicTime now = clock_.Monotonic();
   MutexLock lock(&mutex_);
   CHECK(started_);
@@ -70,7 +70,7 @@ void CommandBoard::Ended() {
     timing.set_stage(head.stage);
     timing.set_micro_batch(head.micro_batch);
     timing.set_start_ns(Nanoseconds(start_));
-    timing.set_end_ns(Nanoseconds(now));
+    timing.set_end_ns(Nanoseconds(modelled.value_or(now)));
     timings_.push_back(std::move(timing));
   }
   if (head.has_deadline) slowest_ = std::max(slowest_, now - head_since_);

@@ -66,15 +66,17 @@ class CommandBoard {
   void Add(BoardCommand command);
   void SetActivationBytes(int64_t bytes);
   // Timings of the commands that ended since the last call, in order, with
-  // absolute times of the clock's zero; only the coordinator's commands.
+  // absolute times of the clock's zero; only the coordinator's commands. Of a
+  // device that models time they are its own.
   std::vector<v1::OpTiming> TakeTimings();
 
-  // --- Stream callbacks.
+  // --- Stream callbacks. `modelled`: the stream's own time, if it has one.
 
-  void Started();
+  using ModelledTime = std::optional<common::time::MonotonicTime>;
+  void Started(ModelledTime modelled = std::nullopt);
   // The head, which takes long, gets on.
   void GotOn();
-  void Ended();
+  void Ended(ModelledTime modelled = std::nullopt);
 
   // --- Any thread.
 
@@ -92,7 +94,8 @@ class CommandBoard {
   std::deque<BoardCommand> commands_ ABSL_GUARDED_BY(mutex_);
   bool started_ ABSL_GUARDED_BY(mutex_) = false;  // The head.
   common::time::MonotonicTime head_since_ ABSL_GUARDED_BY(mutex_);
-  common::time::MonotonicTime start_ ABSL_GUARDED_BY(mutex_);  // Of the head.
+  // Of the head, as timings tell it.
+  common::time::MonotonicTime start_ ABSL_GUARDED_BY(mutex_);
   int64_t progress_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration slowest_ ABSL_GUARDED_BY(mutex_);
   int64_t activation_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

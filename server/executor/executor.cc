@@ -46,7 +46,9 @@ Executor::Executor(const StageAssignment& assignment, const Options& options,
       board_(*deps.clock),
       transport_(std::move(deps.transport)),
       queued_step_(options.step),
-      applied_step_(options.step) {}
+      applied_step_(options.step) {
+  stop_.Reset();
+}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     const StageAssignment& assignment, const Options& options, Deps deps) {
@@ -68,6 +70,7 @@ absl::Status Executor::Start() {
                                                 .source = deps_.source,
                                                 .board = &board_,
                                                 .clock = deps_.clock,
+                                                .stop = &stop_,
                                                 .epoch = options_.epoch}));
   RETURN_IF_ERROR(compute_->Synchronize(absl::InfiniteFuture()));
   transport_->OnFailure([this](const transport::Failure& failure) {
@@ -154,6 +157,7 @@ void Executor::Abort(const absl::Status& cause) {
     if (stopped_.ok()) stopped_ = cause;
     work_.clear();
   }
+  stop_.Signal(cause);
   if (transport_ != nullptr) transport_->Abort(cause);
 }
 
@@ -284,6 +288,7 @@ void Executor::Fail(const absl::Status& failure, absl::string_view reason,
     work_.clear();
     message.set_step(applied_step_ + 1);
   }
+  stop_.Signal(failure);
   message.set_epoch(options_.epoch);
   *message.mutable_cause() = common::rpc::ToCause(
       common::status::WithReason(failure, reason), options_.stage_name);

@@ -303,12 +303,13 @@ absl::Status Walk::AddBackward(ProgramCommand& command,
   if (assigned.held_slots == 0) {
     return Wrong("the assignment has no places for a split backward");
   }
-  command.held = chunk.splits++ % assigned.held_slots;
-  if (chunk.held[command.held] != kNone) {
+  const auto place = std::find(chunk.held.begin(), chunk.held.end(), kNone);
+  if (place == chunk.held.end()) {
     return Wrong("all ", assigned.held_slots,
                  " places for split backwards are taken");
   }
-  chunk.held[command.held] = command.micro_batch;
+  *place = command.micro_batch;
+  command.held = static_cast<int>(place - chunk.held.begin());
   chunk.micro_batches[command.micro_batch].held = command.held;
   return absl::OkStatus();
 }

@@ -9,6 +9,8 @@
 //
 //   - micro-batch m of a chunk uses stash slot m mod slots, from its F until
 //     its B or W (its F, when evaluating);
+//   - what a split backward holds in addition from I to W lies in the lowest of
+//     the chunk's held places that is free at its I;
 //   - messages of an edge are numbered in the order of the commands; message j
 //     of a gradient edge lands in slot j mod capacity, which is free once the
 //     command that took message j - capacity is complete; a message of an

@@ -26,7 +26,6 @@ struct ChunkWalk {
   std::vector<int> gradient_from;  // Of each local gradient slot: micro-batch.
   std::vector<int> held;           // Of each held place: micro-batch.
   int handed_over = 0;             // Local gradients so far.
-  int splits = 0;
   int forwards = 0;
   int weights = 0;
   int last_weight = kNone;  // Micro-batch of the newest B or W.

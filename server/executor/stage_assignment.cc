@@ -1,6 +1,7 @@
 #include "server/executor/stage_assignment.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/ids/op_letter.h"
@@ -92,6 +93,45 @@ absl::StatusOr<model::OptimizerConfig> DecodeOptimizer(
   return to;
 }
 
+absl::StatusOr<absl::Duration> DecodeTime(
+    absl::string_view name, const google::protobuf::Duration& from) {
+  const absl::Duration time = common::time::FromProto(from);
+  if (time < absl::ZeroDuration()) {
+    return Wrong(name, " ", absl::FormatDuration(time), ", at least 0");
+  }
+  return time;
+}
+
+absl::StatusOr<ModelledTimes> DecodeTimes(const v1::ModelledTimes& from) {
+  ModelledTimes to;
+  ASSIGN_OR_RETURN(to.forward,
+                   DecodeTime("modelled_times.forward", from.forward()));
+  ASSIGN_OR_RETURN(
+      to.backward_input,
+      DecodeTime("modelled_times.backward_input", from.backward_input()));
+  ASSIGN_OR_RETURN(
+      to.backward_weight,
+      DecodeTime("modelled_times.backward_weight", from.backward_weight()));
+  to.backward = to.backward_input + to.backward_weight;
+  if (from.has_backward()) {
+    ASSIGN_OR_RETURN(to.backward,
+                     DecodeTime("modelled_times.backward", from.backward()));
+  }
+  return to;
+}
+
+absl::StatusOr<transport::modelled::Wire> DecodeWire(
+    const v1::ModelledTransfers& from) {
+  transport::modelled::Wire to{.seconds_per_byte = from.seconds_per_byte()};
+  ASSIGN_OR_RETURN(to.latency,
+                   DecodeTime("modelled_transfers.latency", from.latency()));
+  if (!(to.seconds_per_byte >= 0) || !std::isfinite(to.seconds_per_byte)) {
+    return Wrong("modelled_transfers.seconds_per_byte ", to.seconds_per_byte,
+                 ", at least 0");
+  }
+  return to;
+}
+
 absl::Status DecodeChunks(const v1::Assignment& from, StageAssignment& to) {
   if (from.chunks().empty()) return Wrong("chunks is empty");
   for (const v1::Chunk& chunk : from.chunks()) {
@@ -116,6 +156,8 @@ absl::Status DecodeChunks(const v1::Assignment& from, StageAssignment& to) {
     if (chunk.embedding() != (chunk.stage() == 0)) {
       return Wrong(name, ": stage 0, and no other, has the embedding");
     }
+    ASSIGN_OR_RETURN(const ModelledTimes times,
+                     DecodeTimes(chunk.modelled_times()));
     to.chunks.push_back({.stage = chunk.stage(),
                          .range = {.embedding = chunk.embedding(),
                                    .first_block = first,
@@ -123,7 +165,8 @@ absl::Status DecodeChunks(const v1::Assignment& from, StageAssignment& to) {
                                    .head = chunk.head()},
                          .slots = chunk.slots(),
                          .local_gradient_slots = chunk.local_gradient_slots(),
-                         .held_slots = chunk.held_slots()});
+                         .held_slots = chunk.held_slots(),
+                         .modelled_times = times});
   }
   std::sort(to.chunks.begin(), to.chunks.end(),
             [](const AssignedChunk& a, const AssignedChunk& b) {
@@ -286,6 +329,21 @@ absl::Status CheckNeighbours(const StageAssignment& to) {
 
 }  // namespace
 
+absl::Duration ModelledTimes::of(v1::Op op) const {
+  switch (op) {
+    case v1::OP_FORWARD:
+      return forward;
+    case v1::OP_BACKWARD:
+      return backward;
+    case v1::OP_BACKWARD_INPUT:
+      return backward_input;
+    case v1::OP_BACKWARD_WEIGHT:
+      return backward_weight;
+    default:
+      return absl::ZeroDuration();
+  }
+}
+
 std::vector<model::LayerRange> StageAssignment::ranges() const {
   std::vector<model::LayerRange> ranges;
   for (const AssignedChunk& chunk : chunks) ranges.push_back(chunk.range);
@@ -311,6 +369,11 @@ device::OpSizes StageAssignment::op_sizes() const {
 transport::TransportOptions StageAssignment::transport(
     int64_t epoch, const std::string& secret) const {
   transport::TransportOptions options = {.epoch = epoch, .secret = secret};
+  // A wait of a stream that models time is no time to move bytes in: it ends
+  // when a message comes, and most come while the engine is held.
+  if (modelled_transfers.has_value()) {
+    options.moved_by = transport::MovedBy::kLoop;
+  }
   for (const AssignedEdge& edge : edges) {
     options.edges.push_back(edge.end);
   }
@@ -348,6 +411,10 @@ absl::StatusOr<StageAssignment> DecodeAssignment(
   if (to.connect_deadline <= absl::ZeroDuration() ||
       to.command_deadline <= absl::ZeroDuration()) {
     return Wrong("connect_deadline and command_deadline must be above 0");
+  }
+  if (assignment.has_modelled_transfers()) {
+    ASSIGN_OR_RETURN(to.modelled_transfers,
+                     DecodeWire(assignment.modelled_transfers()));
   }
   RETURN_IF_ERROR(DecodeChunks(assignment, to));
   RETURN_IF_ERROR(DecodeEdges(assignment, to));

@@ -4,6 +4,7 @@
 #define PENSTOCK_SERVER_EXECUTOR_STAGE_ASSIGNMENT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,21 @@
 #include "server/model/model_config.h"
 #include "server/model/optimizer.h"
 #include "server/model/parameters.h"
+#include "server/transport/modelled/modelled_transport.h"
 #include "server/transport/transport.h"
 
 namespace penstock::server::executor {
 
 // No edge, no chunk, no slot.
 inline constexpr int kNone = -1;
+
+// How long the operations of one micro-batch take on a device that models time;
+// zero on all others.
+struct ModelledTimes {
+  absl::Duration forward, backward_input, backward_weight, backward;
+
+  absl::Duration of(v1::Op op) const;
+};
 
 // One virtual stage of this rank. The indices say where its inputs come from
 // and where its outputs go: over an edge, or to a chunk of this rank.
@@ -30,6 +40,7 @@ struct AssignedChunk {
   int slots = 1;                 // Activations: micro-batch m uses m mod slots.
   int local_gradient_slots = 0;  // Gradients from `next_chunk`.
   int held_slots = 0;            // Between a split I and its W.
+  ModelledTimes modelled_times;
 
   // Indices into StageAssignment::edges, or kNone.
   int activation_in = kNone;
@@ -66,6 +77,8 @@ struct StageAssignment {
   int tied_sum = kNone;
   absl::Duration connect_deadline;
   absl::Duration command_deadline;
+  // Set where the device models time.
+  std::optional<transport::modelled::Wire> modelled_transfers;
 
   // The global index of the first sequence of a micro-batch (see
   // docs/numerics.md): training counts steps from 1, evaluation starts at 0.

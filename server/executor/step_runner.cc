@@ -236,7 +236,9 @@ absl::Status StepRunner::RunCommand(const Program& program,
   }
   stash_->Begin(command);
   deps_.board->SetActivationBytes(stash_->activation_bytes());
-  Enqueue(std::move(entry), [&] { Compute(program, command, output); });
+  Enqueue(
+      std::move(entry), [&] { Compute(program, command, output); },
+      chunk.modelled_times.of(command.op));
   if (command.output.kind == Kind::kEdge) {
     ports_->Send(command.output.edge, command.micro_batch, output, compute_);
   }
@@ -326,17 +328,20 @@ void StepRunner::EndTied(const Program& program) {
 }
 
 void StepRunner::Enqueue(BoardCommand command,
-                         const std::function<void()>& work) {
+                         const std::function<void()>& work,
+                         absl::Duration modelled) {
   CommandBoard* const board = deps_.board;
+  const device::Stream* const stream = &compute_;
   const std::vector<CommandWait> waits = command.waits;
   board->Add(std::move(command));
   for (const CommandWait& wait : waits) compute_.Wait(*wait.event);
-  compute_.Call([board](const absl::Status& status) {
-    if (status.ok()) board->Started();
+  compute_.Call([board, stream](const absl::Status& status) {
+    if (status.ok()) board->Started(stream->modelled_now());
   });
   work();
-  compute_.Call([board](const absl::Status& status) {
-    if (status.ok()) board->Ended();
+  compute_.Occupy(modelled, *deps_.stop);
+  compute_.Call([board, stream](const absl::Status& status) {
+    if (status.ok()) board->Ended(stream->modelled_now());
   });
 }
 

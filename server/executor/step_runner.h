@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "server/device/device.h"
 #include "server/executor/activation_stash.h"
@@ -45,6 +46,7 @@ class StepRunner {
     MicroBatchSource* source = nullptr;  // Where a chunk reads data.
     CommandBoard* board = nullptr;
     const common::time::Clock* clock = nullptr;
+    const device::Event* stop = nullptr;  // Fails when the epoch ends.
     int64_t epoch = 0;
   };
   // Allocates everything. ResourceExhausted; FailedPrecondition without a
@@ -83,8 +85,10 @@ class StepRunner {
                const device::Tensor& output);
   void ExchangeTied(const Program& program, const ProgramCommand& command);
   void EndTied(const Program& program);
-  // Puts the pseudo-command on the board around `work`.
-  void Enqueue(BoardCommand command, const std::function<void()>& work);
+  // Puts the command on the board around `work`, which takes the modelled time
+  // on a device that models time.
+  void Enqueue(BoardCommand command, const std::function<void()>& work,
+               absl::Duration modelled = absl::ZeroDuration());
   absl::Status AwaitStream();
 
   const StageAssignment& assignment_;

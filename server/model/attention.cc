@@ -48,7 +48,6 @@ Attention::Attention(const ModelConfig& config, int64_t block,
   y_ = stash_.Add("attention", DType::kF32, Shape({rows, q}));
   logsum_ = stash_.Add("logsum", DType::kF32,
                        Shape({shape.batch, config.heads, shape.seq}));
-  dqkv_ = kept_.Add("qkv gradient", DType::kF32, Shape({rows, all}));
   dnorm_ = kept_.Add("norm gradient", DType::kF32, Shape({rows, config.width}));
   // Forward's branch (rows, width) and I's dy of attention (rows, q).
   branch_ = scratch_.Add("branch", DType::kF32,
@@ -105,9 +104,8 @@ void Attention::BackwardInput(const LayerContext& context,
   const Tensor dy =
       Tensor(branch_.At(context.scratch).data(), DType::kF32, y.shape());
   out_.BackwardInput(context, residual_.BranchGradient(args.dy, args.kept), dy);
-  const Tensor dqkv = dqkv_.At(args.kept), dnorm = dnorm_.At(args.kept);
-  const Columns columns = Split(qkv_.At(args.stash));
-  const Columns gradients = Split(dqkv);
+  const Tensor qkv = qkv_.At(args.stash), dnorm = dnorm_.At(args.kept);
+  const Columns columns = Split(qkv);
   context.ops.AttentionBackward(
       context.stream,
       {.shape = shape_,
@@ -118,11 +116,11 @@ void Attention::BackwardInput(const LayerContext& context,
        .logsum = logsum_.At(args.stash),
        .dropout = DropoutOf(context, dropout_, dropout_site_, Mode::kTrain),
        .dy = dy,
-       .dq = gradients.q,
-       .dk = gradients.k,
-       .dv = gradients.v});
-  Rotate(context, dqkv, device::RopeDirection::kBackward);
-  in_.BackwardInput(context, dqkv, dnorm);
+       .dq = columns.q,
+       .dk = columns.k,
+       .dv = columns.v});
+  Rotate(context, qkv, device::RopeDirection::kBackward);
+  in_.BackwardInput(context, qkv, dnorm);
   norm_.BackwardInput(context, {.x = args.x,
                                 .dy = dnorm,
                                 .residual = args.dy,
@@ -134,7 +132,7 @@ void Attention::BackwardWeight(const LayerContext& context,
                                const LayerBackward& args) const {
   out_.BackwardWeight(context, y_.At(args.stash),
                       residual_.BranchGradient(args.dy, args.kept));
-  in_.BackwardWeight(context, norm_.Output(args.stash), dqkv_.At(args.kept));
+  in_.BackwardWeight(context, norm_.Output(args.stash), qkv_.At(args.stash));
   norm_.BackwardWeight(
       context, {.x = args.x, .dy = dnorm_.At(args.kept), .stash = args.stash});
 }

@@ -1,7 +1,8 @@
 // The first half of a block: y = x + dropout(projection(attention(norm(x)))).
 //
 // q, k and v are columns of one product (GPT-2's c_attn; llama's three matrices
-// as one group). Llama turns q and k by rotary embeddings in place.
+// as one group). Llama turns q and k by rotary embeddings in place. Their
+// gradients replace them in I, so that W's share takes no further place.
 #ifndef PENSTOCK_SERVER_MODEL_ATTENTION_H_
 #define PENSTOCK_SERVER_MODEL_ATTENTION_H_
 
@@ -60,9 +61,10 @@ class Attention final : public Layer {
   const Norm norm_;
   const Projection in_, out_;
   const Residual residual_;
-  Field qkv_, y_, logsum_;  // In the stash.
-  Field dqkv_, dnorm_;      // In kept.
-  Field branch_;            // In scratch.
+  // In the stash. qkv_: after I its gradient.
+  Field qkv_, y_, logsum_;
+  Field dnorm_;   // In kept.
+  Field branch_;  // In scratch.
 };
 
 }  // namespace penstock::server::model

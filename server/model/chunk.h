@@ -4,7 +4,7 @@
 //
 //   slot       slot_bytes, one per micro-batch in flight (m mod n_c), from F
 //              until the last of I and W
-//   held       held_bytes, from a split I to its W
+//   held       held_bytes, from a split I to its W, beside the slot
 //   workspace  workspace_bytes, within one call; the rank's chunks and calls
 //              share one, as they follow each other on one stream
 //   boundary   the output and the two gradients are tensors of the caller's:

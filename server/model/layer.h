@@ -10,8 +10,9 @@
 //
 // A full backward is BackwardInput and then BackwardWeight, exactly the same
 // kernels, so B and a split I ... W give the same bits. Recompute replays
-// Forward from the kept input. BackwardInput may overwrite the stash (it is
-// called once per Forward).
+// Forward from the kept input. BackwardInput is called once per Forward: what
+// only it reads of the stash it overwrites with what BackwardWeight reads
+// there, so that nothing is held longer than it is read (held_bytes_test.cc).
 //
 // At a layer's boundary activation and gradient are materialised in
 // kResidualType; nothing wider crosses it (docs/numerics.md).

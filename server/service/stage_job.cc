@@ -18,6 +18,7 @@
 #include "server/model/init.h"
 #include "server/service/dataset_source.h"
 #include "server/service/model_folder_writer.h"
+#include "server/transport/modelled/modelled_transport.h"
 
 namespace penstock::server::service {
 namespace {
@@ -327,6 +328,11 @@ absl::Status StageJob::StartExecutor(const v1::Assignment& assignment) {
   ASSIGN_OR_RETURN(std::unique_ptr<transport::Transport> transport,
                    resources_.make_transport(assignment_.transport(
                        epoch_, assignment.epoch_secret())));
+  if (const auto& wire = assignment_.modelled_transfers;
+      wire.has_value() && wire->takes_time()) {
+    transport = transport::modelled::ModelTransfers(std::move(transport), *wire,
+                                                    *resources_.clock);
+  }
   transport_ = transport.get();
   writer_ = std::make_unique<ModelFolderWriter>(assignment_.model, epoch_);
   ASSIGN_OR_RETURN(

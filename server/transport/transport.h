@@ -71,12 +71,18 @@ struct EdgeOptions {
   std::string peer_address;  // "host:port" of its data listener, if it has one.
 };
 
+// Who moves the bytes of a transport that moves them with the host's threads:
+// a thread that waits for an event, meanwhile, so that a message wakes one
+// thread and not two; or none but the transport's own.
+enum class MovedBy { kWhoWaits, kLoop };
+
 // One rank's part in one epoch. An edge between two chunks of this rank is
 // given twice, once in each role.
 struct TransportOptions {
   int64_t epoch = 0;
   std::string secret;  // Known to the ranks of this epoch only.
   std::vector<EdgeOptions> edges;
+  MovedBy moved_by = MovedBy::kWhoWaits;
 };
 
 // Why a transport has failed.

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/sync/mutex.h"
+#include "common/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/device/device.h"
 #include "server/transport/transport.h"
@@ -58,6 +60,10 @@ class InlineStream final : public server::device::Stream {
   void Record(server::device::Event&) override {}
   void Wait(const server::device::Event& event) override;
   void Call(std::function<void(const absl::Status&)> function) override;
+  void Occupy(absl::Duration, const server::device::Event&) override {}
+  std::optional<common::time::MonotonicTime> modelled_now() const override {
+    return std::nullopt;
+  }
   absl::Status status() const override { return status_; }
   absl::Status Synchronize(absl::Time) override { return status_; }
   void Fail(const absl::Status& status) { status_ = status; }
@@ -72,6 +78,10 @@ class HeldStream final : public server::device::Stream {
   void Record(server::device::Event&) override {}
   void Wait(const server::device::Event&) override {}
   void Call(std::function<void(const absl::Status&)> function) override;
+  void Occupy(absl::Duration, const server::device::Event&) override {}
+  std::optional<common::time::MonotonicTime> modelled_now() const override {
+    return std::nullopt;
+  }
   absl::Status status() const override { return absl::OkStatus(); }
   absl::Status Synchronize(absl::Time) override { return absl::OkStatus(); }
   void RunAll(const absl::Status& status = absl::OkStatus());

@@ -127,7 +127,7 @@ class BadInputTest(pc.PenstockCase):
 
   def test_features_that_are_not_built(self):
     for setting, name in (
-        ("pipeline.schedule=zb-h1", "schedule"), ("replicas=2", "replica"),
+        ("pipeline.schedule=auto", "schedule"), ("replicas=2", "replica"),
         ("precision=bf16", "bf16"), ("device=cuda", "cuda"),
         ("pipeline.recompute=selective", "selective"),
         ("pipeline.mode=async-2bw", "asynchronous"),

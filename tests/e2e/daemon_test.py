@@ -394,6 +394,8 @@ class DaemonTest(dc.DaemonCase):
         ("penstock-coordinator", ("--lease", "soon"), "soon"),
         ("penstock-coordinator", ("--lease", "1s"), "heartbeats"),
         ("penstock-coordinator", ("--lease", "inf"), "at most 1h"),
+        ("penstock-coordinator", ("--window", "0"), "--window"),
+        ("penstock-coordinator", ("--window", "1001"), "1000"),
         ("penstock-coordinator", ("--insecure-listen", "127.0.0.1:0"),
          "--listen excludes --insecure-listen"),
         ("penstock-coordinator", ("--log-format", "xml"), "xml"),

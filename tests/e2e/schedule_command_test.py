@@ -151,7 +151,7 @@ class ScheduleCommandTest(pc.PenstockCase):
 
   def test_refusals(self):
     for arguments, wanted in (
-        (("--schedule", "zb-h1"), "not built yet|naive, gpipe, 1f1b"),
+        (("--schedule", "auto"), "not built yet|naive, gpipe, 1f1b"),
         (("--schedule", "2f2b"), "2f2b"),
         (("--schedule", "file:a.csv"), "penstock verify FILE"),
         (("--schedule", "1f1b", "--micro-batches", "0"), "micro.batches"),

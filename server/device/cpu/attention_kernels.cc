@@ -249,7 +249,9 @@ HWY_INLINE float Dot(const float* a, const float* b, int64_t n) {
   return math::Sum(sum);
 }
 
-// One key/value head of a sequence and the query heads that use it.
+// One key/value head of a sequence and the query heads that use it. Gradients
+// may lie where q, k and v do: k and v are packed before theirs are begun, and
+// a block of q is read for the last time before its own is stored.
 class Backward {
  public:
   Backward(const AttentionBackwardArgs& args, int64_t task, Parts parts)
@@ -284,8 +286,8 @@ class Backward {
       for (int64_t q0 = 0; q0 < s_.seq; q0 += kQueryRows) {
         const int64_t q1 = std::min(s_.seq, q0 + kQueryRows);
         Gradients(h, q0, q1);
-        StoreQueries(h, q0, q1);
         AddKeys(h, q0, q1);
+        StoreQueries(h, q0, q1);
       }
     }
   }

@@ -20,6 +20,7 @@ absl::StatusOr<std::unique_ptr<Buffer>> HostDevice::Allocate(int64_t bytes,
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> HostDevice::CreateStream() {
+  if (options_.make_stream) return options_.make_stream();
   return std::make_unique<InlineStream>();
 }
 

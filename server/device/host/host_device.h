@@ -1,8 +1,9 @@
-// The device of which `reference` and `cpu` are two settings: memory of the
-// process, inline streams, and somebody's math.
+// The device of which `reference`, `cpu` and `virtual` are settings: memory of
+// the process, inline streams, and somebody's math.
 #ifndef PENSTOCK_SERVER_DEVICE_HOST_HOST_DEVICE_H_
 #define PENSTOCK_SERVER_DEVICE_HOST_HOST_DEVICE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,8 @@ class HostDevice final : public Device {
     std::string numerics_id;
     HostMemory memory;  // Of the ops, too, where they keep some.
     std::unique_ptr<Ops> ops;
+    // Of streams whose events are InlineEvents; none: InlineStreams.
+    std::function<std::unique_ptr<Stream>()> make_stream;
   };
   explicit HostDevice(Options options) : options_(std::move(options)) {}
 

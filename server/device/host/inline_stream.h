@@ -7,10 +7,12 @@
 #define PENSTOCK_SERVER_DEVICE_HOST_INLINE_STREAM_H_
 
 #include <functional>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/sync/mutex.h"
+#include "common/time/clock.h"
 #include "server/device/check_args.h"
 #include "server/device/device.h"
 #include "server/device/float_mode.h"
@@ -25,6 +27,9 @@ class InlineEvent final : public Event {
 
   bool Done() const override { return true; }
   absl::Status Await(absl::Time deadline) const override;
+  std::optional<common::time::MonotonicTime> done_at() const override {
+    return std::nullopt;
+  }
 
  private:
   mutable common::sync::Mutex mutex_;
@@ -38,6 +43,10 @@ class InlineStream final : public Stream {
   void Record(Event& event) override;
   void Wait(const Event& event) override;
   void Call(std::function<void(const absl::Status&)> function) override;
+  void Occupy(absl::Duration /*time*/, const Event& /*stop*/) override {}
+  std::optional<common::time::MonotonicTime> modelled_now() const override {
+    return std::nullopt;
+  }
   absl::Status status() const override { return status_; }
   absl::Status Synchronize(absl::Time /*deadline*/) override { return status_; }
 

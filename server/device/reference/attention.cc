@@ -30,6 +30,25 @@ float* Head(const Tensor& tensor, const AttentionShape& s, int64_t b, int64_t t,
   return tensor.f32() + (b * s.seq + t) * tensor.row_stride() + h * s.head_dim;
 }
 
+// One sequence of q, k or v, which its gradient may overwrite.
+class Sequence {
+ public:
+  Sequence(const Tensor& tensor, const AttentionShape& s, int64_t b)
+      : width_(tensor.columns()), head_dim_(s.head_dim) {
+    for (int64_t t = 0; t < s.seq; ++t) {
+      const float* row = Head(tensor, s, b, t, 0);
+      values_.insert(values_.end(), row, row + width_);
+    }
+  }
+  const float* At(int64_t t, int64_t h) const {
+    return values_.data() + t * width_ + h * head_dim_;
+  }
+
+ private:
+  const int64_t width_, head_dim_;
+  std::vector<float> values_;
+};
+
 // What a probability is multiplied with: 0, or 1 / (1 - rate).
 class DropoutFactor {
  public:
@@ -93,6 +112,7 @@ void AttentionBackward(const AttentionBackwardArgs& args) {
   const AttentionShape& s = args.shape;
   for (int64_t b = 0; b < s.batch; ++b) {
     const DropoutFactor factor(args.dropout, b);
+    const Sequence qs(args.q, s, b), ks(args.k, s, b), vs(args.v, s, b);
     for (int64_t t = 0; t < s.seq; ++t) {
       std::fill_n(Head(args.dq, s, b, t, 0), args.dq.columns(), 0.0f);
       std::fill_n(Head(args.dk, s, b, t, 0), args.dk.columns(), 0.0f);
@@ -101,17 +121,17 @@ void AttentionBackward(const AttentionBackwardArgs& args) {
     for (int64_t h = 0; h < s.heads; ++h) {
       const int64_t kv = h * s.kv_heads / s.heads;
       for (int64_t tq = 0; tq < s.seq; ++tq) {
-        const float* q = Head(args.q, s, b, tq, h);
+        const float* q = qs.At(tq, h);
         const float* dy = Head(args.dy, s, b, tq, h);
         const float logsum = args.logsum.f32()[(b * s.heads + h) * s.seq + tq];
         const float dot_y = Dot(dy, Head(args.y, s, b, tq, h), s.head_dim);
         for (int64_t tk = 0; tk <= tq; ++tk) {
-          const float* k = Head(args.k, s, b, tk, kv);
+          const float* k = ks.At(tk, kv);
           const float score = Dot(q, k, s.head_dim) * s.scale;
           const float p = static_cast<float>(Exp(double{score} - logsum));
           const float f = factor((h * s.seq + tq) * s.seq + tk);
           Axpy(p * f, dy, Head(args.dv, s, b, tk, kv), s.head_dim);
-          const float dp = f * Dot(dy, Head(args.v, s, b, tk, kv), s.head_dim);
+          const float dp = f * Dot(dy, vs.At(tk, kv), s.head_dim);
           const float ds = p * (dp - dot_y) * s.scale;
           Axpy(ds, k, Head(args.dq, s, b, tq, h), s.head_dim);
           Axpy(ds, q, Head(args.dk, s, b, tk, kv), s.head_dim);

@@ -5,10 +5,6 @@
 
 namespace penstock::server::device::reference {
 
-// The number grows whenever any op's bits change; the golden hashes in
-// tests/server/device/golden_bits_test.cc notice.
-constexpr char kNumericsId[] = "reference-2";
-
 absl::StatusOr<std::unique_ptr<Device>> CreateReferenceDevice() {
   return std::make_unique<host::HostDevice>(
       host::HostDevice::Options{.kind = "reference",

@@ -11,6 +11,10 @@
 
 namespace penstock::server::device::reference {
 
+// The number grows whenever any op's bits change; the golden hashes in
+// tests/server/device/golden_bits_test.cc notice.
+inline constexpr char kNumericsId[] = "reference-2";
+
 // Inline streams: an op runs on the thread that calls it. Never fails.
 absl::StatusOr<std::unique_ptr<Device>> CreateReferenceDevice();
 

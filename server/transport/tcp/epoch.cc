@@ -28,7 +28,10 @@ absl::StatusOr<std::shared_ptr<Epoch>> Epoch::Create(
 
 Epoch::Epoch(const TransportOptions& options, EventLoop& loop,
              const common::time::Clock& clock)
-    : options_(options), loop_(loop), mover_(connections_, clock) {}
+    : options_(options),
+      loop_(loop),
+      clock_(clock),
+      mover_(connections_, clock) {}
 
 Connection* Epoch::Find(const Edge& edge, EdgeRole role) const {
   for (const auto& connection : connections_) {

@@ -32,6 +32,7 @@ class Epoch final : public ConnectionOwner {
       const common::time::Clock& clock);
 
   const TransportOptions& options() const { return options_; }
+  const common::time::Clock& clock() const { return clock_; }
   const std::vector<std::unique_ptr<Connection>>& connections() const {
     return connections_;
   }
@@ -70,6 +71,7 @@ class Epoch final : public ConnectionOwner {
   // Constant after Create().
   const TransportOptions options_;
   EventLoop& loop_;
+  const common::time::Clock& clock_;
   std::vector<std::unique_ptr<Connection>> connections_;
   // Own synchronisation.
   Mover mover_;

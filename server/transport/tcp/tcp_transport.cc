@@ -20,7 +20,9 @@ absl::Status TcpEvent::Await(absl::Time deadline) const {
       common::sync::MutexLock lock(&mutex_);
       epoch = epoch_;
     }
-    if (epoch != nullptr) left = epoch->Drive(*this, left);
+    if (epoch != nullptr && epoch->options().moved_by == MovedBy::kWhoWaits) {
+      left = epoch->Drive(*this, left);
+    }
   }
   return AwaitFor(left);
 }
@@ -94,7 +96,7 @@ std::vector<Edge> TcpTransport::Unconnected() const {
 }
 
 absl::StatusOr<std::unique_ptr<device::Event>> TcpTransport::CreateEvent() {
-  return std::make_unique<TcpEvent>();
+  return std::make_unique<TcpEvent>(epoch_->clock());
 }
 
 void TcpTransport::Send(const Edge& edge, const Tag& tag,

@@ -19,9 +19,12 @@
 
 namespace penstock::server::transport::tcp {
 
-// Whoever waits for it moves its epoch's bytes meanwhile. Thread-safe.
+// Whoever waits for it moves its epoch's bytes meanwhile, unless the options
+// leave that to the loop thread. Thread-safe.
 class TcpEvent final : public device::HostEvent {
  public:
+  using HostEvent::HostEvent;
+
   // The operation of this event belongs to `epoch`.
   void Bind(std::shared_ptr<Epoch> epoch);
   absl::Status Await(absl::Time deadline) const override;

@@ -119,21 +119,29 @@ Dropout MakeDropout(Harness& h, float rate) {
       .position = rate > 0 ? h.InI64(Shape({2}), {kStep, kSample}) : Tensor()};
 }
 
-AttentionRun RunAttention(Harness& h, const AttentionCase& c,
-                          const Inputs3& in) {
+// Where the gradients go: to places of their own, or over q, k and v.
+enum class Place { kApart, kInPlace };
+
+AttentionRun RunAttention(Harness& h, const AttentionCase& c, const Inputs3& in,
+                          Place gradients = Place::kApart) {
   const AttentionShape& s = c.shape;
   const Shape qs({s.batch * s.seq, s.heads * s.head_dim});
   const Shape ks({s.batch * s.seq, s.kv_heads * s.head_dim});
   const int64_t stride =
       c.strided ? (s.heads + 2 * s.kv_heads) * s.head_dim + 3 : 0;
-  const Tensor q = h.In(qs, in.q, stride), k = h.In(ks, in.k, stride);
-  const Tensor v = h.In(ks, in.v, stride), dy = h.In(qs, in.dy);
+  const bool in_place = gradients == Place::kInPlace;
+  const auto input = [&](const Shape& shape, const std::vector<float>& values) {
+    return in_place ? h.InOut(shape, values, stride)
+                    : h.In(shape, values, stride);
+  };
+  const Tensor q = input(qs, in.q), k = input(ks, in.k), v = input(ks, in.v);
+  const Tensor dy = h.In(qs, in.dy);
   const Dropout dropout = MakeDropout(h, c.rate);
   const AttentionRun run{.y = h.Out(qs),
                          .logsum = h.Out(Shape({s.batch, s.heads, s.seq})),
-                         .dq = h.Out(qs, stride),
-                         .dk = h.Out(ks, stride),
-                         .dv = h.Out(ks, stride)};
+                         .dq = in_place ? q : h.Out(qs, stride),
+                         .dk = in_place ? k : h.Out(ks, stride),
+                         .dv = in_place ? v : h.Out(ks, stride)};
   h.ops().AttentionForward(h.stream(), {.shape = s,
                                         .q = q,
                                         .k = k,
@@ -176,6 +184,20 @@ TEST_P(DeviceTest, AttentionForwardAndBackward) {
          {"dk", oracle.dk},
          {"dv", oracle.dv}},
         1e-5);
+  }
+}
+
+TEST_P(DeviceTest, AttentionGradientsMayReplaceWhatTheyAreOf) {
+  for (const AttentionCase& c : Cases()) {
+    SCOPED_TRACE(::testing::Message() << c.shape.seq << " x " << c.shape.heads
+                                      << " x " << c.shape.head_dim);
+    const Inputs3 in = MakeInputs(c.shape, 1);
+    Harness h(device());
+    const AttentionRun apart = RunAttention(h, c, in);
+    const AttentionRun over = RunAttention(h, c, in, Place::kInPlace);
+    EXPECT_EQ(h.Read(over.dq), h.Read(apart.dq));
+    EXPECT_EQ(h.Read(over.dk), h.Read(apart.dk));
+    EXPECT_EQ(h.Read(over.dv), h.Read(apart.dv));
   }
 }
 

@@ -1,6 +1,7 @@
 // Jobs that go well, and what is told of them.
 #include "coordinator/dispatch/core.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -129,14 +130,16 @@ TEST(CoreTest, AtMostTwoMessagesAStageAndStepEachWayWhateverMIs) {
 }
 
 TEST(CoreTest, CommandsGoOutUpToTheWindowAndNoFurther) {
-  FakeCluster cluster;
-  cluster.Start(2);
-  cluster.stage(1).reports_steps = false;
-  ASSERT_OK(cluster.Create(TinyJob(2, 4, 10)).status());
-  cluster.Run();
-  EXPECT_EQ(cluster.Job().state(), Job::STATE_RUNNING);
-  EXPECT_EQ(cluster.stage(0).commands_seen().size(), 2);
-  EXPECT_TRUE(cluster.stage(0).releases().empty());
+  for (const int window : {1, 2, 3, 100}) {
+    FakeCluster cluster(Options{.window = window});
+    cluster.Start(2);
+    cluster.stage(1).reports_steps = false;
+    ASSERT_OK(cluster.Create(TinyJob(2, 4, 10)).status());
+    cluster.Run();
+    EXPECT_EQ(cluster.Job().state(), Job::STATE_RUNNING);
+    EXPECT_EQ(cluster.stage(0).commands_seen().size(), std::min(window, 10));
+    EXPECT_TRUE(cluster.stage(0).releases().empty());
+  }
 }
 
 TEST(CoreTest, CommandsAreThePlansInItsOrder) {

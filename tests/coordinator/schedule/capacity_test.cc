@@ -9,7 +9,6 @@
 #include "coordinator/schedule/verifier.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/coordinator/schedule/example_schedules.h"
 #include "tests/matchers/status_matchers.h"
 
 namespace penstock::coordinator::schedule {
@@ -52,7 +51,7 @@ Slots UniformSlots(const Schedule& schedule, int send_buffers,
 
 TEST(Capacity, LoopedBfsNeedsThirteenSlotsAndDeadlocksAtThree) {
   const Schedule schedule =
-      LoopedBfs({.ranks = 4, .chunks = 2, .micro_batches = 16});
+      *Generate("looped-bfs", {.ranks = 4, .chunks = 2, .micro_batches = 16});
   const Slots blocking = UniformSlots(schedule, 0, 0);
   EXPECT_EQ(blocking.most_that_deadlocks, 3);
   EXPECT_EQ(blocking.least_at_full_speed, 13);  // So 12 is slower.
@@ -61,25 +60,30 @@ TEST(Capacity, LoopedBfsNeedsThirteenSlotsAndDeadlocksAtThree) {
 }
 
 TEST(Capacity, InterleavedZb1pNeedsSixSlotsAndDeadlocksAtThree) {
-  const Schedule schedule =
-      InterleavedZb1p({.ranks = 8, .chunks = 2, .micro_batches = 24});
+  const Schedule schedule = *Generate(
+      "zb1p-interleaved", {.ranks = 8, .chunks = 2, .micro_batches = 24});
   const Slots blocking = UniformSlots(schedule, 0, 0);
   EXPECT_EQ(blocking.most_that_deadlocks, 3);
   EXPECT_EQ(blocking.least_at_full_speed, 6);
 }
 
 TEST(Capacity, OtherSchedulesNeedTwoSlotsAtMost) {
-  for (const auto& [ranks, micro_batches] : {std::pair{4, 8}, {8, 24}}) {
-    const Shape shape{.ranks = ranks, .micro_batches = micro_batches};
-    const auto gpipe = *Generate("gpipe", shape);
-    const auto one_forward_one_backward = *Generate("1f1b", shape);
-    // GPipe is a stream: with transfers the second slot takes the next message
-    // while the first is worked on.
-    EXPECT_EQ(UniformSlots(gpipe, 0, 0.001).least_at_full_speed, 2);
-    EXPECT_EQ(
-        UniformSlots(one_forward_one_backward, 0, 0.001).least_at_full_speed,
-        1);
-    EXPECT_EQ(UniformSlots(ZbH2(shape), 0, 0.001).least_at_full_speed, 2);
+  // GPipe is a stream: with transfers the second slot takes the next message
+  // while the first is worked on.
+  const struct {
+    absl::string_view name;
+    int chunks;
+    int slots;
+  } kTable[] = {
+      {"gpipe", 1, 2}, {"1f1b", 1, 1}, {"zb-h2", 1, 2}, {"zb-v", 2, 2}};
+  for (const auto& [name, chunks, slots] : kTable) {
+    for (const auto& [ranks, micro_batches] : {std::pair{4, 8}, {8, 24}}) {
+      const Schedule schedule = *Generate(
+          name,
+          {.ranks = ranks, .chunks = chunks, .micro_batches = micro_batches});
+      EXPECT_EQ(UniformSlots(schedule, 0, 0.001).least_at_full_speed, slots)
+          << name << " K=" << ranks;
+    }
   }
 }
 
@@ -87,7 +91,7 @@ TEST(Capacity, OtherSchedulesNeedTwoSlotsAtMost) {
 // whose chunks hold all micro-batches needs none ahead.
 TEST(Capacity, LoopedBfsNeedsNoSlotAheadOfItsStash) {
   const Schedule schedule =
-      LoopedBfs({.ranks = 4, .chunks = 2, .micro_batches = 16});
+      *Generate("looped-bfs", {.ranks = 4, .chunks = 2, .micro_batches = 16});
   ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, {}));
   for (const StageSlots& stage : program.stages) {
     EXPECT_EQ(stage.slots, 16);
@@ -162,7 +166,7 @@ TEST(Capacity, AMemoryLimitTakesSlotsFromOrdersThatDoNotAscendToo) {
 TEST(Capacity, AMemoryLimitThatWouldDeadlockIsRefused) {
   // Looped BFS with 1 gradient slot an edge deadlocks.
   const Schedule schedule =
-      LoopedBfs({.ranks = 4, .chunks = 2, .micro_batches = 16});
+      *Generate("looped-bfs", {.ranks = 4, .chunks = 2, .micro_batches = 16});
   LoweringOptions options;
   options.memory.slot.gradient = 1;
   options.memory.limits.assign(4, 4);

@@ -4,17 +4,11 @@
 #include <numeric>
 #include <utility>
 
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/named_schedules.h"
+
 namespace penstock::coordinator::schedule {
 namespace {
-
-Schedule Empty(const char* name, const Shape& shape, Placement placement) {
-  Schedule schedule{.name = name,
-                    .placement = std::move(placement),
-                    .micro_batches = shape.micro_batches,
-                    .orders = {}};
-  schedule.orders.resize(shape.ranks);
-  return schedule;
-}
 
 // Runs commands one by one in a global order that respects all dependencies.
 class GlobalOrder {
@@ -86,111 +80,16 @@ std::vector<int> Ascending(int count) {
 
 }  // namespace
 
-Schedule LoopedBfs(const Shape& shape) {
-  const int ranks = shape.ranks;
-  const int chunks = shape.chunks;
-  const int micro_batches = shape.micro_batches;
-  Schedule schedule = Empty("looped-bfs", shape,
-                            LoopPlacement({.ranks = ranks, .chunks = chunks}));
-  for (int r = 0; r < ranks; ++r) {
-    std::vector<Command>& order = schedule.orders[r];
-    for (int c = 0; c < chunks; ++c) {
-      for (int m = 0; m < micro_batches; ++m) {
-        order.push_back({Op::kForward, c * ranks + r, m});
-      }
-    }
-    for (int c = chunks - 1; c >= 0; --c) {
-      for (int m = 0; m < micro_batches; ++m) {
-        order.push_back({Op::kBackward, c * ranks + r, m});
-      }
-    }
+std::vector<Schedule> EverySchedule(int ranks, int micro_batches) {
+  std::vector<Schedule> schedules;
+  for (const absl::string_view name : GeneratorNames()) {
+    absl::StatusOr<Schedule> schedule = Generate(
+        name, {.ranks = ranks,
+               .chunks = FindSchedule(name)->default_chunks.value_or(1),
+               .micro_batches = micro_batches});
+    if (schedule.ok()) schedules.push_back(*std::move(schedule));
   }
-  return schedule;
-}
-
-Schedule InterleavedZb1p(const Shape& shape) {
-  const int ranks = shape.ranks;
-  const int chunks = shape.chunks;
-  const int micro_batches = shape.micro_batches;
-  Schedule schedule =
-      Empty("zb1p", shape, LoopPlacement({.ranks = ranks, .chunks = chunks}));
-  const int group = micro_batches / std::max(1, micro_batches / ranks);
-  std::vector<std::pair<int, int>> sequence;  // (chunk, micro-batch)
-  for (int begin = 0; begin < micro_batches; begin += group) {
-    for (int c = 0; c < chunks; ++c) {
-      for (int m = begin; m < std::min(micro_batches, begin + group); ++m) {
-        sequence.emplace_back(c, m);
-      }
-    }
-  }
-  const int count = static_cast<int>(sequence.size());
-  for (int r = 0; r < ranks; ++r) {
-    std::vector<Command>& order = schedule.orders[r];
-    const auto add = [&](Op op, int i) {
-      const auto [c, m] = sequence[i];
-      const int chunk = op == Op::kForward ? c : chunks - 1 - c;
-      order.push_back({op, chunk * ranks + r, m});
-    };
-    const int warm_up = std::min((chunks - 1) * group + ranks - 1 - r, count);
-    for (int i = 0; i < warm_up; ++i) add(Op::kForward, i);
-    int weight = 0;
-    for (int i = 0; i < count; ++i) {
-      if (warm_up + i < count) add(Op::kForward, warm_up + i);
-      add(Op::kBackwardInput, i);
-      if (i >= r) add(Op::kBackwardWeight, weight++);
-    }
-    while (weight < count) add(Op::kBackwardWeight, weight++);
-  }
-  return schedule;
-}
-
-Schedule ZbH2(const Shape& shape) {
-  const int ranks = shape.ranks;
-  const int micro_batches = shape.micro_batches;
-  Schedule schedule = Empty("zb-h2", shape, LoopPlacement({.ranks = ranks}));
-  for (int r = 0; r < ranks; ++r) {
-    std::vector<Command>& order = schedule.orders[r];
-    int forward = 0;
-    int weight = 0;
-    while (forward < std::min(2 * (ranks - r) - 1, micro_batches)) {
-      order.push_back({Op::kForward, r, forward++});
-    }
-    for (int i = 0; i < micro_batches; ++i) {
-      order.push_back({Op::kBackwardInput, r, i});
-      if (i >= 2 * r) order.push_back({Op::kBackwardWeight, r, weight++});
-      if (forward < micro_batches) {
-        order.push_back({Op::kForward, r, forward++});
-      }
-    }
-    while (weight < micro_batches) {
-      order.push_back({Op::kBackwardWeight, r, weight++});
-    }
-  }
-  return schedule;
-}
-
-Schedule GreedyV(const Shape& shape) {
-  GlobalOrder order(
-      Empty("greedy-v", shape, VPlacement({.ranks = shape.ranks, .chunks = 2})),
-      Ascending(shape.micro_batches),
-      std::vector<bool>(shape.micro_batches, true));
-  for (bool any = true; any;) {
-    any = false;
-    for (int r = 0; r < shape.ranks; ++r) {
-      const std::vector<Command> ready = order.Ready(r);
-      if (ready.empty()) continue;
-      const auto depth = [](const Command& c) {
-        return std::make_pair(c.op != Op::kForward,
-                              c.op == Op::kForward ? c.stage : -c.stage);
-      };
-      order.Do(r, *std::max_element(ready.begin(), ready.end(),
-                                    [&](const Command& a, const Command& b) {
-                                      return depth(a) < depth(b);
-                                    }));
-      any = true;
-    }
-  }
-  return std::move(order).Take();
+  return schedules;
 }
 
 Schedule RandomSchedule(const Shape& shape, const RandomOptions& options,
@@ -211,8 +110,8 @@ Schedule RandomSchedule(const Shape& shape, const RandomOptions& options,
   for (int m = 0; m < shape.micro_batches; ++m) {
     split.push_back((*random)() % 2 == 0);
   }
-  GlobalOrder order(Empty("random", shape, placement), std::move(forwards),
-                    std::move(split));
+  GlobalOrder order(EmptySchedule("random", placement, shape.micro_batches),
+                    std::move(forwards), std::move(split));
   const int left_out = (*random)() % 3;  // How eagerly W is put off.
   while (true) {
     std::vector<std::pair<int, Command>> ready;

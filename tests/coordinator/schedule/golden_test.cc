@@ -5,6 +5,7 @@
 //   coordinator_schedule_golden
 //
 // then read the difference before it is committed.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -28,8 +29,11 @@ struct Cell {
 };
 
 std::string FileName(const Cell& cell) {
+  const std::string chunks =
+      cell.shape.chunks == 1 ? "" : absl::StrCat("_v", cell.shape.chunks);
   return absl::StrCat(std::getenv("PENSTOCK_TEST_DATA"), "/", cell.name, "_k",
-                      cell.shape.ranks, "_m", cell.shape.micro_batches, ".csv");
+                      cell.shape.ranks, chunks, "_m", cell.shape.micro_batches,
+                      ".csv");
 }
 
 // The order, and in comments what it costs at F = I = W = 1.
@@ -43,11 +47,14 @@ std::string Describe(const Schedule& schedule) {
   for (const RankSimulation& rank : simulation->ranks) {
     absl::StrAppend(&peaks, " ", rank.peak_in_flight);
   }
+  const std::string chunks = schedule.chunks() == 1
+                                 ? ""
+                                 : absl::StrCat(schedule.chunks(), " chunks, ");
   return absl::StrFormat(
-      "# %s: %d ranks, %d micro-batches\n"
+      "# %s: %d ranks, %s%d micro-batches\n"
       "# makespan %g, bubble rate %.1f %%, span bubble rate %.1f %%\n"
       "# peak activations in flight:%s\n%s",
-      schedule.name, schedule.ranks(), schedule.micro_batches,
+      schedule.name, schedule.ranks(), chunks, schedule.micro_batches,
       simulation->makespan, 100 * simulation->bubble_rate,
       100 * simulation->span_bubble_rate, peaks, PrintCsv(schedule));
 }
@@ -76,21 +83,43 @@ TEST_P(GoldenTest, EqualsItsFile) {
   EXPECT_OK(Verify(read, {}));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Schedules, GoldenTest,
-    ::testing::Values(Cell{"naive", {.ranks = 3, .micro_batches = 2}},
-                      Cell{"gpipe", {.ranks = 4, .micro_batches = 4}},
-                      Cell{"gpipe", {.ranks = 4, .micro_batches = 2}},
-                      Cell{"1f1b", {.ranks = 4, .micro_batches = 8}},
-                      Cell{"1f1b", {.ranks = 4, .micro_batches = 5}},
-                      Cell{"1f1b", {.ranks = 4, .micro_batches = 4}},
-                      Cell{"1f1b", {.ranks = 4, .micro_batches = 3}},
-                      Cell{"1f1b", {.ranks = 4, .micro_batches = 1}},
-                      Cell{"1f1b", {.ranks = 1, .micro_batches = 3}}),
-    [](const auto& info) {
-      return absl::StrCat("Cell", info.index, "K", info.param.shape.ranks, "M",
-                          info.param.shape.micro_batches);
-    });
+// A small cell of each schedule, and what no closed form covers: M below, at
+// and above K, one micro-batch, groups that are not of K.
+constexpr Cell kCells[] = {
+    // clang-format off
+    // {name, {K, v, M}}
+    {"naive", {3, 1, 2}},
+    {"gpipe", {4, 1, 4}}, {"gpipe", {4, 1, 2}},
+    {"1f1b", {4, 1, 8}}, {"1f1b", {4, 1, 5}}, {"1f1b", {4, 1, 4}},
+    {"1f1b", {4, 1, 3}}, {"1f1b", {4, 1, 1}}, {"1f1b", {1, 1, 3}},
+    {"interleaved", {2, 2, 4}}, {"interleaved", {4, 2, 8}},
+    {"interleaved", {4, 2, 10}}, {"interleaved", {4, 2, 5}},
+    {"interleaved", {4, 2, 3}}, {"interleaved", {4, 2, 1}},
+    {"looped-bfs", {2, 2, 3}}, {"looped-bfs", {4, 2, 1}},
+    {"zb-h1", {4, 1, 8}}, {"zb-h1", {4, 1, 3}}, {"zb-h1", {4, 1, 1}},
+    {"zb-h2", {4, 1, 8}}, {"zb-h2", {4, 1, 5}}, {"zb-h2", {4, 1, 3}},
+    {"zb-h2", {4, 1, 1}},
+    {"zb1p-interleaved", {2, 2, 4}}, {"zb1p-interleaved", {4, 2, 10}},
+    {"zb1p-interleaved", {4, 2, 3}}, {"zb1p-interleaved", {4, 2, 1}},
+    {"zb-v", {3, 2, 6}}, {"zb-v", {4, 2, 5}}, {"zb-v", {4, 2, 4}},
+    {"zb-v", {4, 2, 3}}, {"zb-v", {4, 2, 1}},
+    {"v-half", {3, 2, 6}}, {"v-half", {4, 2, 8}}, {"v-half", {4, 2, 3}},
+    {"v-half", {4, 2, 1}},
+    {"v-min", {3, 2, 6}}, {"v-min", {4, 2, 8}}, {"v-min", {4, 2, 3}},
+    {"v-min", {4, 2, 1}},
+    {"dualpipe-v", {2, 2, 4}}, {"dualpipe-v", {3, 2, 7}},
+    // clang-format on
+};
+
+INSTANTIATE_TEST_SUITE_P(Schedules, GoldenTest, ::testing::ValuesIn(kCells),
+                         [](const auto& info) {
+                           std::string name(info.param.name);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return absl::StrCat(name, "_k",
+                                               info.param.shape.ranks, "v",
+                                               info.param.shape.chunks, "m",
+                                               info.param.shape.micro_batches);
+                         });
 
 }  // namespace
 }  // namespace penstock::coordinator::schedule

@@ -1,14 +1,15 @@
 // VerifyLowered: lowered programs with one fault each.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
 #include "coordinator/schedule/verifier.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/coordinator/schedule/example_schedules.h"
 #include "tests/matchers/status_matchers.h"
 
 namespace penstock::coordinator::schedule {
@@ -29,8 +30,8 @@ std::vector<std::string> Kinds(const LoweredProgram& program, int rank) {
 class VerifyLoweredTest : public ::testing::Test {
  protected:
   VerifyLoweredTest() {
-    const Schedule schedule =
-        InterleavedZb1p({.ranks = 2, .chunks = 2, .micro_batches = 4});
+    const Schedule schedule = *Generate(
+        "zb1p-interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 4});
     program_ =
         *Lower(schedule, {.tied_embedding = true, .reduce_replicas = true});
   }
@@ -112,6 +113,20 @@ TEST_F(VerifyLoweredTest, RefusesAReductionTwiceOrLeftOut) {
 TEST_F(VerifyLoweredTest, RefusesAReductionBeforeTheTiedSum) {
   std::swap(Step(1, "tied-receive"), Step(1, "replica-reduce 3"));
   ExpectRefused("(replica-reduce 3): comes before the tied sum");
+}
+
+// Before anything is made of that size.
+TEST_F(VerifyLoweredTest, RefusesMoreSlotsOrBuffersThanMicroBatches) {
+  const LoweredProgram correct = program_;
+  constexpr int kMany = std::numeric_limits<int>::max();
+  program_.edges[1].capacity = kMany;
+  ExpectRefused("gradient 1->0 has a count out of range");
+  program_ = correct;
+  program_.edges[0].send_buffers = kMany;
+  ExpectRefused("activation 0->1 has a count out of range");
+  program_ = correct;
+  program_.stages[1].local_gradient_slots = kMany;
+  ExpectRefused("the slots of stage 1 are wrong");
 }
 
 TEST_F(VerifyLoweredTest, RefusesAMissingBarrier) {

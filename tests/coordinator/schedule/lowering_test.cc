@@ -1,5 +1,6 @@
 #include "coordinator/schedule/lowering.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -79,13 +80,12 @@ TEST(Lower, GivesEachCommandItsSlotsAndEdges) {
 }
 
 TEST(Lower, OneRankHasNoEdges) {
-  for (const absl::string_view name : GeneratorNames()) {
-    ASSERT_OK_AND_ASSIGN(const Schedule schedule,
-                         Generate(name, {.micro_batches = 4}));
+  for (const Schedule& schedule : EverySchedule(1, 4)) {
+    SCOPED_TRACE(schedule.name);
     ASSERT_OK_AND_ASSIGN(const LoweredProgram program,
                          Lower(schedule, {.tied_embedding = true}));
     EXPECT_TRUE(program.edges.empty());
-    EXPECT_EQ(program.steps[0].size(), 9u);
+    EXPECT_EQ(program.steps[0].size(), schedule.orders[0].size() + 1);
     EXPECT_OK(VerifyLowered(program));
   }
 }
@@ -112,7 +112,7 @@ TEST(Lower, HandsOverBetweenStagesOfOneRankWithoutAnEdge) {
 
 TEST(Lower, TheTurnOfAVIsLocal) {
   const Schedule schedule =
-      GreedyV({.ranks = 2, .chunks = 2, .micro_batches = 3});
+      *Generate("zb-v", {.ranks = 2, .chunks = 2, .micro_batches = 3});
   ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, {}));
   std::vector<std::string> edges;
   for (const Edge& edge : program.edges) edges.push_back(ToString(edge));
@@ -150,7 +150,7 @@ TEST(Lower, ExchangesTheTiedGradientBetweenHeadAndEmbedding) {
 
 TEST(Lower, ATiedEmbeddingOnOneRankNeedsNoEdgeAndReducesAfterBothStages) {
   const Schedule schedule =
-      GreedyV({.ranks = 2, .chunks = 2, .micro_batches = 2});
+      *Generate("zb-v", {.ranks = 2, .chunks = 2, .micro_batches = 2});
   ASSERT_OK_AND_ASSIGN(
       const LoweredProgram program,
       Lower(schedule, {.tied_embedding = true, .reduce_replicas = true}));
@@ -162,6 +162,22 @@ TEST(Lower, ATiedEmbeddingOnOneRankNeedsNoEdgeAndReducesAfterBothStages) {
   EXPECT_THAT(kinds,
               ElementsAre("replica-reduce 3", "replica-reduce 0", "barrier"));
   EXPECT_OK(VerifyLowered(program));
+}
+
+// More than a slot or a buffer a message are never used.
+TEST(Lower, GivesNoEdgeMoreSlotsOrBuffersThanMessages) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Generate("1f1b", {.ranks = 2, .micro_batches = 3}));
+  constexpr int kMany = std::numeric_limits<int>::max();
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program,
+                       LowerVerified(schedule, {.tied_embedding = true,
+                                                .send_buffers = kMany,
+                                                .uniform_slots = kMany}));
+  for (const Edge& edge : program.edges) {
+    EXPECT_EQ(edge.capacity, edge.messages) << ToString(edge);
+    EXPECT_EQ(edge.send_buffers, edge.messages) << ToString(edge);
+  }
+  EXPECT_OK(LowerVerified(schedule, {.send_buffers = kMany}));
 }
 
 TEST(Lower, RefusesOptionsThatDoNotFit) {

@@ -175,7 +175,12 @@ class Player {
     if (step.kind == StepKind::kCompute) {
       time = costs_.stages[s].of(step.command.op);
       if (step.command.op == Op::kForward) {
-        if (s == 0) Fill(&stash_[0], step.stash_slot, m, "stash slot");
+        // Elsewhere it was filled by the message or the stage before.
+        const bool beside = step.receive_edge != kNone &&
+                            !program_.edges[step.receive_edge].lands_in_stash;
+        if (s == 0 || beside) {
+          Fill(&stash_[s], step.stash_slot, m, "stash slot");
+        }
         if (stash_[s][step.stash_slot] != m) broken_ = "input is not there";
         if (Local(s, s + 1)) {
           Fill(&stash_[s + 1], step.send_slot, m, "next stage's slot");

@@ -177,6 +177,55 @@ TEST(Simulate, TimesATwoRankStepByHand) {
   EXPECT_EQ(s.critical_path[1].end, 1.5);
 }
 
+// Chunks of one rank may differ as well as ranks and operations. K = 1, v = 2:
+// 0F0 [0,1) 1F0 [1,4) 1I0 [4,9) 0I0 [9,11) 1W0 [11,18) 0W0 [18,18.5), and the
+// same chunks with the second on a rank of its own, its transfer 0.25.
+TEST(Simulate, TimesOfEachStageAndOperationAreItsOwn) {
+  Costs costs;
+  costs.stages = {{.forward = 1, .backward_input = 2, .backward_weight = 0.5},
+                  {.forward = 3, .backward_input = 5, .backward_weight = 7}};
+  costs.latency = 0.25;
+  const auto time = [&](const char* csv, int ranks) -> Simulation {
+    const Schedule schedule =
+        *ParseCsv(csv, {.ranks = ranks, .micro_batches = 1, .name = "test"});
+    LoweringOptions options;
+    options.costs = costs;
+    return *Simulate(*Lower(schedule, options), costs);
+  };
+  const Simulation one = time("0F0,1F0,1I0,0I0,1W0,0W0\n", 1);
+  EXPECT_EQ(one.timeline[0][3].start, 9);
+  EXPECT_EQ(one.timeline[0][4].end, 18);
+  EXPECT_EQ(one.makespan, 18.5);
+  EXPECT_EQ(one.ranks[0].busy, 18.5);
+  EXPECT_EQ(one.bubble_rate, 0);
+  const Simulation two = time("0F0,0I0,0W0\n1F0,1I0,1W0\n", 2);
+  // 1F0 [1.25,4.25) 1I0 [4.25,9.25) 1W0 [9.25,16.25); 0I0 [9.5,11.5).
+  EXPECT_EQ(two.timeline[1][2].start, 9.25);
+  EXPECT_EQ(two.timeline[0][1].start, 9.5);
+  EXPECT_EQ(two.ranks[0].last_end, 12);
+  EXPECT_EQ(two.makespan, 16.25);
+  EXPECT_DOUBLE_EQ(two.bubble_rate, (16.25 - 15) / 16.25);
+  EXPECT_DOUBLE_EQ(two.span_bubble_rate, (12 - 3.5) / 12);
+}
+
+// Three forwards on rank 0 with nothing between; rank 1 takes 10 for one. With
+// one slot a message leaves when the forward before has its slot back.
+TEST(Simulate, AMessageWaitsForASlot) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Generate("gpipe", {.ranks = 2, .micro_batches = 3}));
+  Costs costs = UniformCosts({.ranks = 2}, {});
+  costs.stages[1].forward = 10;
+  costs.latency = 1;
+  const auto start_of_last = [&](int slots) {
+    LoweringOptions options{.send_buffers = 3, .uniform_slots = slots};
+    options.costs = costs;
+    return Simulate(*Lower(schedule, options), costs)->timeline[1][2].start;
+  };
+  // 1F0 [2,12), 1F1 [13,23): its message left at 12, 1F2 at 24.
+  EXPECT_EQ(start_of_last(1), 24);
+  EXPECT_EQ(start_of_last(2), 22);  // 1F0 [2,12) 1F1 [12,22).
+}
+
 TEST(Simulate, CountsBytesOfActivationsSlotsAndBuffers) {
   ASSERT_OK_AND_ASSIGN(const Schedule schedule,
                        Generate("gpipe", {.ranks = 2, .micro_batches = 3}));

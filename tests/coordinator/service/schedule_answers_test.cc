@@ -35,6 +35,23 @@ TEST(SimulateScheduleTest, AnswersWithTheFormulasOfTheSchedule) {
   EXPECT_FALSE(answer.critical_path().empty());
 }
 
+TEST(SimulateScheduleTest, ChunksAreTheSchedulesWhereNothingIsSaid) {
+  // ZB-V always has two; interleaved has two unless something else is said.
+  ASSERT_OK_AND_ASSIGN(const auto v, SimulateSchedule(Request("zb-v", 4, 8)));
+  EXPECT_EQ(v.makespan(), 25.5);
+  auto request = Request("interleaved", 4, 8);
+  ASSERT_OK_AND_ASSIGN(const auto two, SimulateSchedule(request));
+  EXPECT_EQ(two.makespan(), 28.5);
+  request.set_chunks(4);
+  ASSERT_OK_AND_ASSIGN(const auto four, SimulateSchedule(request));
+  EXPECT_EQ(four.makespan(), 26.25);
+  request = Request("zb-v", 4, 8);
+  request.set_chunks(1);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "zb-v: has 2 chunks a rank, chunks is 1"));
+}
+
 TEST(SimulateScheduleTest, CsvIsWhatVerifyTakes) {
   ASSERT_OK_AND_ASSIGN(const auto answer,
                        SimulateSchedule(Request("gpipe", 3, 5)));

@@ -153,7 +153,6 @@ TEST(JobParserTest, ValidationDataOfAnotherFormatAreRefused) {
 }
 
 TEST(JobParserTest, ChunksFollowTheSchedule) {
-  // The schedules are not built yet, but what they would run is resolved.
   const auto chunks = [](absl::string_view schedule) {
     return ParseJob(
                kJob, "job.yaml",

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/sync/mutex.h"
+#include "common/time/clock.h"
 #include "server/device/device.h"
 #include "tests/fakes/async_device/async_device.h"
 
@@ -65,6 +67,9 @@ class AsyncEvent final : public server::device::Event {
 
   bool Done() const override;
   absl::Status Await(absl::Time deadline) const override;
+  std::optional<common::time::MonotonicTime> done_at() const override {
+    return std::nullopt;
+  }
 
   // A wait for the newest record so far, to be called later on any thread.
   std::function<absl::Status()> Waiter() const;
@@ -100,6 +105,10 @@ class AsyncStream final : public server::device::Stream {
   void Record(server::device::Event& event) override;
   void Wait(const server::device::Event& event) override;
   void Call(std::function<void(const absl::Status&)> function) override;
+  void Occupy(absl::Duration, const server::device::Event&) override {}
+  std::optional<common::time::MonotonicTime> modelled_now() const override {
+    return std::nullopt;
+  }
   absl::Status status() const override { return queue_->status(); }
   absl::Status Synchronize(absl::Time deadline) override {
     return queue_->Drain(deadline);

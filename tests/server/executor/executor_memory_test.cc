@@ -17,12 +17,14 @@
 #include "server/executor/executor.h"
 #include "server/executor/measured_memory.h"
 #include "tests/matchers/status_matchers.h"
+#include "tests/server/executor/lower_order.h"
 #include "tests/server/executor/pipeline.h"
 
 namespace penstock::server::executor {
 namespace {
 
 using penstock::testing::LowerNamed;
+using penstock::testing::LowerOrder;
 using penstock::testing::MadeUpData;
 using penstock::testing::Pipeline;
 using penstock::testing::TinyModel;
@@ -79,6 +81,36 @@ INSTANTIATE_TEST_SUITE_P(Schedules, MemoryTest,
                            return std::get<0>(info.param) +
                                   (std::get<1>(info.param) ? "_recompute" : "");
                          });
+
+// What a split backward holds from I to W is counted, and given back at W.
+TEST(SplitMemoryTest, MeasuredIsWhatWasPredicted) {
+  for (const bool recompute : {false, true}) {
+    SCOPED_TRACE(recompute);
+    ASSERT_OK_AND_ASSIGN(
+        const auto pipeline,
+        Pipeline::Create(
+            {.program = LowerOrder("0F0,0F1,0I1,0I0,0W0,0F2,0I2,0W1,0W2\n",
+                                   {.micro_batches = 3}),
+             .assignment = {.model = TinyModel(),
+                            .full_recompute = recompute}}));
+    ASSERT_OK_AND_ASSIGN(const auto steps, pipeline->Train(2));
+    const StageAssignment& assignment = pipeline->assignment(0);
+    const model::ChunkMemory chunk =
+        model::Chunk::Predict(assignment.chunk_options(0));
+    const v1::MemoryBytes bytes =
+        Executor::PredictMemory(pipeline->device(0).ops(), assignment);
+    EXPECT_EQ(PeakMemory(pipeline->device(0).memory()).DebugString(),
+              bytes.DebugString());
+    EXPECT_EQ(bytes.activation_slots(),
+              assignment.chunks[0].slots * chunk.slot + 2 * chunk.held);
+    for (const Pipeline::Step& step : steps) {
+      EXPECT_EQ(step.reports[0].peak_in_flight(), 2);
+      EXPECT_EQ(step.reports[0].peak_activation_bytes(),
+                2 * (chunk.slot + chunk.held));
+    }
+    EXPECT_EQ(pipeline->executor(0).status().activation_bytes, 0);
+  }
+}
 
 // Says how nice the thread is that reads the data: the engine.
 class NiceSource final : public MicroBatchSource {

@@ -58,8 +58,9 @@ constexpr int64_t kGpt2Stash =
     kGpt2Norm + Row(3 * kWidth) + Row(kWidth) + kLogsum + Row(kWidth) +
     // norm, slope of GELU, its output
     kGpt2Norm + 2 * Row(kFfn);
-// qkv's gradient, two norms'; between the halves, or the branches'.
-constexpr int64_t kGpt2Kept = Row(3 * kWidth) + 2 * Row(kWidth) + Row(kWidth);
+// The gradients of two norms; of the stream between the halves, or of the
+// branches.
+constexpr int64_t kGpt2Kept = 2 * Row(kWidth) + Row(kWidth);
 constexpr int64_t kHeadStash = kGpt2Norm + Row(kVocab) + Row(1);
 
 TEST(ChunkMemoryTest, Gpt2BlocksHoldInputAndStash) {

@@ -98,7 +98,9 @@ absl::Status SequentialPipeline::Build() {
       for (auto& slot : stage.slots) {
         RETURN_IF_ERROR(allocate(memory.slot, slot));
       }
-      RETURN_IF_ERROR(allocate(memory.held, stage.held));
+      for (auto& held : stage.held) {
+        RETURN_IF_ERROR(allocate(memory.held, held));
+      }
       RETURN_IF_ERROR(allocate(memory.workspace, stage.workspace));
       RETURN_IF_ERROR(allocate(memory.boundary, stage.output));
       RETURN_IF_ERROR(allocate(memory.boundary, stage.input_gradient));
@@ -121,8 +123,12 @@ absl::Status SequentialPipeline::Load(const ParameterStore::Source& source) {
   return absl::OkStatus();
 }
 
-std::byte* SequentialPipeline::Slot(Stage& stage, int64_t first) {
-  return stage.slots[first / options_.shape.batch % 2]->data();
+void SequentialPipeline::Poison(Buffer& buffer) {
+  const int64_t floats = buffer.bytes() / static_cast<int64_t>(sizeof(float));
+  if (floats == 0) return;
+  device_.ops().Fill(
+      *stream_,
+      {.y = Tensor(buffer.data(), DType::kF32, Shape({floats})), .value = NAN});
 }
 
 absl::Status SequentialPipeline::Fill(Stage& stage, std::byte* slot,
@@ -151,7 +157,9 @@ absl::Status SequentialPipeline::Forward(const StepBatch& batch, int64_t first,
   const Tensor valid(losses_->data() + 8 * count, DType::kI64, Shape({count}));
   for (size_t s = 0; s < stages_.size(); ++s) {
     Stage& stage = stages_[s];
-    std::byte* const slot = Slot(stage, first);
+    Buffer& buffer = *stage.slots[Place(first)];
+    Poison(buffer);
+    std::byte* const slot = buffer.data();
     RETURN_IF_ERROR(Fill(stage, slot, batch, first));
     const Tensor boundary(stage.output->data(), DType::kF32,
                           stage.chunk->boundary_shape());
@@ -167,6 +175,7 @@ absl::Status SequentialPipeline::Forward(const StepBatch& batch, int64_t first,
                                     .sequence_loss = head ? loss : Tensor(),
                                     .sequence_valid = head ? valid : Tensor(),
                                     .mode = mode});
+    Poison(*stage.workspace);
   }
   device_.CopyToHost(*stream_, host_losses_->data(), losses_->data(),
                      16 * count);
@@ -187,9 +196,8 @@ absl::Status SequentialPipeline::Forward(const StepBatch& batch, int64_t first,
 void SequentialPipeline::BackwardOne(int64_t first) {
   for (int s = static_cast<int>(stages_.size()) - 1; s >= 0; --s) {
     Stage& stage = stages_[s];
-    Chunk::BackwardArgs args{.slot = Slot(stage, first),
-                             .workspace = stage.workspace->data(),
-                             .held = stage.held->data()};
+    Chunk::BackwardArgs args{.slot = stage.slots[Place(first)]->data(),
+                             .workspace = stage.workspace->data()};
     const auto boundary = [&](const Stage& of) {
       return Tensor(of.input_gradient->data(), DType::kF32,
                     stage.chunk->boundary_shape());
@@ -199,15 +207,24 @@ void SequentialPipeline::BackwardOne(int64_t first) {
     if (!stage.chunk->has_embedding()) args.input_gradient = boundary(stage);
     if (options_.backward == Backward::kWhole) {
       stage.chunk->Backward(*stream_, args);
-      continue;
+    } else {
+      Poison(*stage.held[Place(first)]);
+      args.held = stage.held[Place(first)]->data();
+      stage.chunk->BackwardInput(*stream_, args);
     }
-    stage.chunk->BackwardInput(*stream_, args);
+    Poison(*stage.workspace);
     // W may not read what the transport has taken back.
-    if (args.output_gradient.present()) {
-      device_.ops().Fill(*stream_, {.y = args.output_gradient, .value = NAN});
-    }
-    args.output_gradient = args.input_gradient = Tensor();
-    stage.chunk->BackwardWeight(*stream_, args);
+    if (!stage.chunk->has_head()) Poison(*stages_[s + 1].input_gradient);
+  }
+}
+
+void SequentialPipeline::WeightsOne(int64_t first) {
+  for (Stage& stage : stages_) {
+    stage.chunk->BackwardWeight(*stream_,
+                                {.slot = stage.slots[Place(first)]->data(),
+                                 .workspace = stage.workspace->data(),
+                                 .held = stage.held[Place(first)]->data()});
+    Poison(*stage.workspace);
   }
 }
 
@@ -234,10 +251,14 @@ absl::StatusOr<StepResult> SequentialPipeline::Accumulate(
   StepResult result;
   const int64_t count = static_cast<int64_t>(batch.ids.size());
   CHECK_EQ(count % options_.shape.batch, 0);
-  for (int64_t first = 0; first < count; first += options_.shape.batch) {
+  const bool split = options_.backward == Backward::kSplit;
+  const int64_t each = options_.shape.batch;
+  for (int64_t first = 0; first < count; first += each) {
     RETURN_IF_ERROR(Forward(batch, first, Mode::kTrain, result));
     BackwardOne(first);
+    if (split && first > 0) WeightsOne(first - each);
   }
+  if (split) WeightsOne(count - each);
   RETURN_IF_ERROR(CombineTied());
   for (auto& store : stores_) store->EnqueueSumSquares(*stream_);
   RETURN_IF_ERROR(stream_->Synchronize(kNever));

@@ -1,6 +1,8 @@
 // Trains a model that is cut into chunks, one micro-batch after the other on
 // one thread: chunks and stores driven as the executor drives them, without
 // transport, schedule or barrier. The oracle for everything above the model.
+// Memory is NaN whenever a chunk has no right to what was in it: who reads what
+// was given back spoils the result.
 #ifndef PENSTOCK_TESTS_SERVER_MODEL_SEQUENTIAL_PIPELINE_H_
 #define PENSTOCK_TESTS_SERVER_MODEL_SEQUENTIAL_PIPELINE_H_
 
@@ -44,6 +46,7 @@ struct StepResult {
 // Thread-compatible.
 class SequentialPipeline {
  public:
+  // kSplit: the W of a micro-batch is run after the I of the next one.
   enum class Backward { kWhole, kSplit };
   struct Options {
     server::model::ModelConfig model;
@@ -87,10 +90,10 @@ class SequentialPipeline {
   struct Stage {
     std::unique_ptr<server::model::Chunk> chunk;
     server::model::ParameterStore* store = nullptr;
-    // Two slots, so that one micro-batch is not tied to one place.
-    std::unique_ptr<server::device::Buffer> slots[2];
-    std::unique_ptr<server::device::Buffer> host;
-    std::unique_ptr<server::device::Buffer> held, workspace;
+    // Two of each, taken in turn: one micro-batch is not tied to one place,
+    // and a split backward's W comes after the next micro-batch's I.
+    std::unique_ptr<server::device::Buffer> slots[2], held[2];
+    std::unique_ptr<server::device::Buffer> host, workspace;
     std::unique_ptr<server::device::Buffer> output, input_gradient;
   };
 
@@ -101,9 +104,16 @@ class SequentialPipeline {
                     int64_t first);
   absl::Status Forward(const StepBatch& batch, int64_t first,
                        server::model::Mode mode, StepResult& result);
+  // B or I of every stage, for the micro-batch of these sequences.
   void BackwardOne(int64_t first);
+  // The W of every stage.
+  void WeightsOne(int64_t first);
   absl::Status CombineTied();
-  std::byte* Slot(Stage& stage, int64_t first);
+  int Place(int64_t first) const {
+    return static_cast<int>(first / options_.shape.batch % 2);
+  }
+  // Fills memory that nobody may read before it is written again with NaN.
+  void Poison(server::device::Buffer& buffer);
 
   server::device::Device& device_;
   const Options options_;

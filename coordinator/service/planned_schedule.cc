@@ -1,0 +1,166 @@
+#include "coordinator/service/planned_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/status/status_macros.h"
+#include "coordinator/schedule/auto_schedule.h"
+#include "coordinator/schedule/costs.h"
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/named_schedules.h"
+#include "coordinator/schedule/placement.h"
+#include "coordinator/schedule/verifier.h"
+
+namespace penstock::coordinator::service {
+namespace {
+
+// Chunks that are not given are one.
+schedule::Shape ShapeOf(const v1::SimulateScheduleRequest& request) {
+  return {.ranks = request.stages(),
+          .chunks = request.chunks() == 0 ? 1 : request.chunks(),
+          .micro_batches = request.micro_batches()};
+}
+
+absl::StatusOr<double> Time(const char* name, std::optional<double> given,
+                            double otherwise) {
+  const double time = given.value_or(otherwise);
+  if (!std::isfinite(time) || time < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " is ", time, "; a time is a finite number of at least 0"));
+  }
+  return time;
+}
+
+// What the request says of times and memory, for stages of this shape.
+absl::StatusOr<schedule::LoweringOptions> Options(
+    const v1::SimulateScheduleRequest& request,
+    const schedule::RankShape& shape) {
+  const auto given = [](bool has, double value) {
+    return has ? std::optional<double>(value) : std::nullopt;
+  };
+  schedule::RankTimes times;
+  ASSIGN_OR_RETURN(
+      times.forward,
+      Time("forward", given(request.has_forward(), request.forward()), 1));
+  ASSIGN_OR_RETURN(
+      times.backward_input,
+      Time("backward_input",
+           given(request.has_backward_input(), request.backward_input()), 1));
+  ASSIGN_OR_RETURN(
+      times.backward_weight,
+      Time("backward_weight",
+           given(request.has_backward_weight(), request.backward_weight()), 1));
+  ASSIGN_OR_RETURN(
+      times.transfer,
+      Time("transfer", given(request.has_transfer(), request.transfer()), 0));
+  schedule::LoweringOptions options;
+  options.costs = schedule::UniformCosts(shape, times);
+  if (request.memory_limit() < 0 || !std::isfinite(request.memory_limit())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory_limit is ", request.memory_limit(),
+                     "; it is a number of activations, or 0 for none"));
+  }
+  if (request.memory_limit() > 0) {
+    // A byte stands for one chunk's activation; buffers cost nothing.
+    options.memory.stages.assign(
+        shape.stages(), {.held_until_input = 1, .held_until_weight = 1});
+    options.memory.limits.assign(
+        shape.ranks, static_cast<int64_t>(std::min(
+                         std::floor(request.memory_limit() * shape.chunks),
+                         static_cast<double>(schedule::kMaxBytes))));
+  }
+  return options;
+}
+
+// A limit that no order fits is a wrong request: asking again does not help.
+// The unit that was given for bytes has its own name; a part of one holds
+// nothing.
+absl::Status Refusal(const absl::Status& status, double limit, int chunks) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  const char* unit = chunks == 1 ? "activations" : "chunk activations";
+  const double whole = std::floor(limit * chunks);
+  return absl::InvalidArgumentError(absl::StrCat(
+      whole == limit * chunks
+          ? ""
+          : absl::StrCat("memory_limit ", limit, " has room for ", whole, " ",
+                         unit, ": "),
+      absl::StrReplaceAll(status.message(), {{"bytes of activations", unit}})));
+}
+
+absl::StatusOr<PlannedSchedule> PlanFixed(
+    const v1::SimulateScheduleRequest& request) {
+  schedule::Shape shape = ShapeOf(request);
+  if (request.chunks() == 0) {
+    const schedule::NamedSchedule* const row =
+        schedule::FindSchedule(request.schedule());
+    shape.chunks = row == nullptr ? 1 : row->default_chunks.value_or(1);
+  }
+  PlannedSchedule planned;
+  ASSIGN_OR_RETURN(planned.plan, schedule::Generate(request.schedule(), shape));
+  ASSIGN_OR_RETURN(planned.options,
+                   Options(request, planned.plan.rank_shape()));
+  absl::StatusOr<schedule::LoweredProgram> lowered =
+      schedule::LowerVerified(planned.plan, planned.options);
+  RETURN_IF_ERROR(
+      Refusal(lowered.status(), request.memory_limit(), planned.plan.chunks()));
+  planned.program = *std::move(lowered);
+  return planned;
+}
+
+// The best for the request's times and limit on the loop and the V, and where a
+// number of chunks is given with up to that many a rank.
+absl::StatusOr<PlannedSchedule> PlanAuto(
+    const v1::SimulateScheduleRequest& request) {
+  const schedule::Shape shape = ShapeOf(request);
+  RETURN_IF_ERROR(schedule::CheckShape(request.schedule(), shape));
+  std::vector<schedule::AutoChoice> choices;
+  const auto add = [&](const schedule::Placement& placement,
+                       const schedule::RankShape& ranks) -> absl::Status {
+    ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
+                     Options(request, ranks));
+    choices.push_back({.placement = placement, .options = options});
+    return absl::OkStatus();
+  };
+  const int most_chunks = request.chunks() == 0 ? 2 : request.chunks();
+  for (int v = 1; v <= most_chunks; ++v) {
+    if (!schedule::CheckShape(request.schedule(),
+                              {.ranks = shape.ranks,
+                               .chunks = v,
+                               .micro_batches = shape.micro_batches})
+             .ok()) {
+      break;
+    }
+    const schedule::RankShape ranks{.ranks = shape.ranks, .chunks = v};
+    if (v == 2) {
+      RETURN_IF_ERROR(add(schedule::VPlacement(ranks), ranks));
+      if (request.chunks() == 0) break;
+    }
+    RETURN_IF_ERROR(add(schedule::LoopPlacement(ranks), ranks));
+  }
+  absl::StatusOr<schedule::AutoSchedule> made =
+      schedule::MakeAutoSchedule(shape.micro_batches, choices);
+  RETURN_IF_ERROR(Refusal(made.status(), request.memory_limit(), 1));
+  return PlannedSchedule{.plan = std::move(made->schedule),
+                         .options = std::move(choices[made->choice].options),
+                         .program = std::move(made->program)};
+}
+
+}  // namespace
+
+absl::StatusOr<PlannedSchedule> PlanSchedule(
+    const v1::SimulateScheduleRequest& request) {
+  const schedule::NamedSchedule* const row =
+      schedule::FindSchedule(request.schedule());
+  const bool searched =
+      row != nullptr && row->value == schedule::ScheduleKind::kAuto;
+  return searched ? PlanAuto(request) : PlanFixed(request);
+}
+
+}  // namespace penstock::coordinator::service
