@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "client/report/axis.h"
 #include "client/report/heatmap_layout.h"
+#include "client/report/heatmap_style.h"
 #include "client/report/op_colors.h"
 #include "client/report/text.h"
 #include "common/text/utf8.h"
@@ -29,27 +30,6 @@ constexpr int kWholeLabel = 24;
 constexpr int kLabelBesideDetail = 9;
 
 constexpr int kMostLabels = 256;  // Of rows.
-
-// Colours that follow the page's; boxes have theirs in both.
-constexpr char kStyle[] =
-    ".hm{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica "
-    "Neue',Arial,sans-serif;--ink:#111827;--soft:#5b6472;--track:#eef1f5;"
-    "--hatch:#d3d9e2;--grid:#c9d0da;--end:#e9d5ff;--end-ink:#6b21a8;--paper:#"
-    "ffffff}"
-    "@media(prefers-color-scheme:dark){.hm{--ink:#e8ecf2;--soft:#9aa5b4;"
-    "--track:#1d2533;--hatch:#303a4b;--grid:#3a4557;--end:#3b2a5a;"
-    "--end-ink:#d8b4fe;--paper:#141b27}}"
-    ".hm .paper{fill:var(--paper)}.hm text{fill:var(--ink);font-size:12px}.hm "
-    ".soft{fill:var(--soft);"
-    "font-size:11px}.hm .h{font-size:16px;font-weight:650}"
-    ".hm .mid{text-anchor:middle}.hm .track{fill:var(--track)}"
-    ".hm .idle{fill:url(#hm-idle)}.hm .hatch{stroke:var(--hatch);"
-    "stroke-width:1.4}.hm .grid{stroke:var(--grid);stroke-width:1;"
-    "stroke-dasharray:2 3;opacity:.7}.hm .end{fill:var(--end)}"
-    ".hm .endtext{fill:var(--end-ink);font-size:11px}"
-    ".hm .chunk{fill:#0b1220;fill-opacity:.5}"
-    ".hm .n text{text-anchor:middle;pointer-events:none;"
-    "font-variant-numeric:tabular-nums}";
 
 struct AxisUnit {
   double scale = 1;
@@ -107,7 +87,7 @@ std::string Drawing::Draw() const {
            : "",
       Escape(options_.title.empty() ? "Commands of each rank over time"
                                     : options_.title),
-      kStyle);
+      HeatmapStyle());
   std::set<std::pair<char, int>> used;
   for (const HeatmapBox& box : at_.boxes) used.insert({box.op, at_.Shade(box)});
   for (const auto& [op, shade] : used) {
@@ -128,12 +108,13 @@ std::string Drawing::Draw() const {
                     "timed.</text>\n</svg>\n");
     return out;
   }
-  absl::StrAppend(
+  absl::StrAppendFormat(
       &out,
-      "<defs><pattern id=\"hm-idle\" width=\"6\" height=\"6\" "
+      "<defs><pattern id=\"%s-idle\" width=\"6\" height=\"6\" "
       "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
       "<rect class=\"track\" width=\"6\" height=\"6\"/>"
-      "<line class=\"hatch\" y2=\"6\"/></pattern></defs>\n");
+      "<line class=\"hatch\" y2=\"6\"/></pattern></defs>\n",
+      options_.id);
   DrawTitles(out);
   DrawLegend(out);
   for (int rank = 0; rank < at_.ranks; ++rank) DrawRow(rank, out);
@@ -191,7 +172,8 @@ void Drawing::DrawLegend(std::string& out) const {
     words(op == 'X' ? std::string(NameOfOp(op))
                     : absl::StrFormat("%c %s", op, NameOfOp(op)));
   }
-  swatch("class=\"idle\"", 18);
+  swatch(absl::StrFormat("class=\"idle\" fill=\"url(#%s-idle)\"", options_.id),
+         18);
   x += 6;
   words("idle");
   if (at_.step_end > at_.last && !at_.cut) {
@@ -199,16 +181,16 @@ void Drawing::DrawLegend(std::string& out) const {
     x += 6;
     words("barrier + apply");
   }
-  const bool chunks = std::any_of(at_.chunk.begin(), at_.chunk.end(),
-                                  [](const auto& c) { return c.second > 0; });
-  if (chunks) {
+  if (at_.last_chunk > 0) {
     swatch(absl::StrFormat("fill=\"%s\"", ColorOf('F', 3).fill), 18);
     absl::StrAppendFormat(&out,
                           "<rect class=\"chunk\" x=\"%s\" y=\"%s\" "
                           "width=\"18\" height=\"3\"/>",
                           Coordinate(x - 18), Coordinate(y + 9));
     x += 6;
-    words("underlined: a later chunk of the rank");
+    words(at_.last_chunk == 1
+              ? "underlined: the second chunk of the rank"
+              : "underlined: a later chunk of the rank, the thicker the later");
   }
   absl::StrAppendFormat(&out,
                         "<text class=\"soft\" x=\"%s\" y=\"%s\" "
@@ -220,8 +202,9 @@ void Drawing::DrawRow(int rank, std::string& out) const {
   const double y = at_.Y(rank), middle = y + at_.row / 2;
   absl::StrAppendFormat(
       &out,
-      "<rect class=\"idle\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
-      Coordinate(at_.left), Coordinate(y),
+      "<rect class=\"idle\" fill=\"url(#%s-idle)\" x=\"%s\" y=\"%s\" "
+      "width=\"%s\" height=\"%s\"/>\n",
+      options_.id, Coordinate(at_.left), Coordinate(y),
       Coordinate(at_.X(at_.cut ? at_.origin + at_.span : at_.last) - at_.left),
       Coordinate(at_.row));
   // Rows too low for text of this size, or very many, have a label every so
@@ -309,8 +292,8 @@ void Drawing::DrawBoxes(std::string& out) const {
   }
   std::string marks;
   for (const HeatmapBox& box : at_.boxes) {
-    if (at_.chunk.at(box.stage) == 0) continue;
-    const double thick = std::max(1.0, at_.row * 0.09);
+    const double thick = at_.Underline(box);
+    if (thick == 0) continue;
     absl::StrAppendFormat(&marks, "M%s %sh%sv%sh-%sz",
                           Coordinate(at_.X(box.start)),
                           Coordinate(at_.Y(box.rank) + at_.row - thick),
@@ -336,10 +319,10 @@ void Drawing::DrawNumbers(std::string& out) const {
   }
   for (const auto& [color, texts] : of_color) {
     absl::StrAppendFormat(&out,
-                          "<g class=\"n n%s\"><style>.hm .n%s text{fill:%s;"
-                          "font-size:%spx}</style>\n%s</g>\n",
-                          color.substr(1), color.substr(1), color,
-                          Coordinate(size), texts);
+                          "<g class=\"n n%s\" style=\"font-size:%spx\"><style>"
+                          ".hm .n%s text{fill:%s}</style>\n%s</g>\n",
+                          color.substr(1), Coordinate(size), color.substr(1),
+                          color, texts);
   }
 }
 

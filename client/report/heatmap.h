@@ -46,12 +46,18 @@ struct HeatmapOptions {
   // When the step is over: what lies between the last command and this is
   // marked as barrier and apply. On the boxes' clock.
   std::optional<double> step_end;
+  // The axis is at least this long, so that pictures one above the other have
+  // one scale.
+  double least_span = 0;
+  // Tells the pictures of one page apart: letters and digits.
+  std::string id = "hm";
 };
 
 // A complete SVG document that also stands inline in HTML: its own style,
 // light and dark, no script, no reference to anything outside. Time starts at
-// the first box. Idle time is hatched. With very many boxes numbers and
-// tooltips are left out, and beyond 16,000 only the step's beginning is drawn,
+// the first box. Idle time is hatched, a rank's later chunks are underlined.
+// With very many boxes numbers and tooltips are left out, and beyond 16,000 in
+// a page and 64,000 in a file of its own only the step's beginning is drawn,
 // which the picture then says. Boxes of negative rank, micro-batch or length,
 // or with times that are not finite, are not drawn; no boxes give a picture
 // that says so.

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kMostRanks = 4096;
 constexpr int kMostMicroBatches = 1 << 20;
-constexpr size_t kMostBoxes = 16000;
+constexpr size_t kMostBoxes = 16000;  // Of a part of a page,
+constexpr size_t kMostBoxesOfFile = 64000;
 constexpr size_t kMostLabelledBoxes = 3000;
 constexpr double kRight = 58;  // Pixels of the busy shares.
 constexpr double kLabelsOnly = 62;
@@ -95,6 +96,13 @@ double HeatmapLayout::Width(const HeatmapBox& box) const {
   return std::max(full > 5 ? full - 1 : full * 0.85, 0.2);
 }
 
+double HeatmapLayout::Underline(const HeatmapBox& box) const {
+  const int number = chunk.at(box.stage);
+  if (number == 0) return 0;
+  const double step = std::min(0.09, 0.36 / last_chunk);
+  return std::max(1.0, row * step * number);
+}
+
 int HeatmapLayout::Shade(const HeatmapBox& box) const {
   return ShadeOf(box.micro_batch, micro_batches);
 }
@@ -131,10 +139,20 @@ HeatmapLayout LayOut(std::vector<HeatmapBox> boxes,
                    });
   MeasureTimes(options, layout);
   layout.chunk = ChunksOf(layout.boxes);
-  if (layout.boxes.size() > kMostBoxes) {
+  for (const auto& [stage, chunk] : layout.chunk) {
+    layout.last_chunk = std::max(layout.last_chunk, chunk);
+  }
+  const size_t most = options.frame == HeatmapOptions::Frame::kFile
+                          ? kMostBoxesOfFile
+                          : kMostBoxes;
+  if (layout.boxes.size() > most) {
     layout.cut = true;
-    layout.boxes.resize(kMostBoxes);
+    layout.boxes.resize(most);
     layout.span = layout.boxes.back().start - layout.origin;
+  } else {
+    if (std::isfinite(options.least_span)) {
+      layout.span = std::max(layout.span, options.least_span);
+    }
   }
   if (!(layout.span > 0)) layout.span = 1;
   layout.labelled = layout.boxes.size() <= kMostLabelledBoxes;

@@ -31,6 +31,7 @@ inline constexpr double kBelowMiddle = 0.36;
 struct HeatmapLayout {
   std::vector<HeatmapBox> boxes;   // Those that are drawn, by start.
   std::map<int, int> chunk;        // Stage to its number on its rank, from 0.
+  int last_chunk = 0;              // The largest of them.
   std::vector<double> busy_share;  // By rank, of the whole step.
   std::set<char> ops;
   int ranks = 0;
@@ -39,7 +40,7 @@ struct HeatmapLayout {
   double origin = 0;
   double last = 0;
   double step_end = 0;
-  double span = 1;       // Time that is drawn, from origin.
+  double span = 1;       // Time that the axis has, from origin.
   bool cut = false;      // It is less than the step.
   bool labelled = true;  // Boxes have numbers and tooltips.
   bool details = false;  // Rows say what they hold.
@@ -54,6 +55,9 @@ struct HeatmapLayout {
   // Neighbours are told apart by a pixel between them, where there is room.
   double Width(const HeatmapBox& box) const;
   int Shade(const HeatmapBox& box) const;
+  // How thick the line below a box is, in pixels: the later the chunk, the
+  // thicker. 0 for first chunks.
+  double Underline(const HeatmapBox& box) const;
   // Of the numbers in the boxes: as large as nearly all that can have one
   // allow.
   double NumberSize() const;

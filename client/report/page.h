@@ -10,7 +10,7 @@ namespace penstock::client::report {
 
 // An HTML document with everything in it: no script, nothing loaded from
 // anywhere, which its content security policy also forbids. Every text of the
-// files is escaped. Below 3 MB whatever the number and the length of all that
+// files is escaped. Below 4 MB whatever the number and the length of all that
 // is in them (more where every other character must be escaped): lists and
 // texts are cut, and say so.
 std::string Page(const RunFiles& files);

@@ -10,9 +10,10 @@
 
 namespace penstock::client::report {
 
-// Reads summary.json, metrics.jsonl, events.jsonl and trace.json in
-// `run_directory` and writes report.html there. What is missing (a job that
-// failed early) is left out. DataLoss naming file and line for a damaged one.
+// Reads job.yaml, summary.json, metrics.jsonl, events.jsonl, trace.json and
+// predicted.json in `run_directory` and writes report.html there. What is
+// missing (a job that failed early) is left out. DataLoss naming file and line
+// for a damaged one, but predicted.json, of which the page says so.
 absl::Status WriteReport(const std::string& run_directory);
 
 }  // namespace penstock::client::report

@@ -47,6 +47,11 @@ absl::StatusOr<RunFiles> ReadRunFiles(const std::string& run_directory) {
   if (trace.has_value()) {
     ASSIGN_OR_RETURN(files.trace, ParseTrace(*trace, path(ids::kTraceFile)));
   }
+  ASSIGN_OR_RETURN(const auto predicted,
+                   FileContents(path(ids::kPredictedFile)));
+  if (predicted.has_value()) {
+    files.predicted = ParsePredicted(*predicted, path(ids::kPredictedFile));
+  }
   return files;
 }
 

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/report/json_lines.h"
+#include "client/report/predicted.h"
 #include "client/report/run_summary.h"
 #include "client/report/trace.h"
 
@@ -21,6 +23,10 @@ struct RunFiles {
   std::vector<StepMetrics> metrics;
   std::vector<JobEvent> events;
   std::vector<TracedStep> trace;
+  // NotFound where there is none, DataLoss where it is damaged: a picture is
+  // missing then, the report is not.
+  absl::StatusOr<PredictedStep> predicted =
+      absl::NotFoundError("predicted.json is not there");
 
   PipelineSummary pipeline() const {
     return summary.has_value() ? summary->pipeline : PipelineSummary{};
@@ -32,8 +38,8 @@ struct RunFiles {
 absl::StatusOr<std::optional<std::string>> FileContents(
     const std::string& path);
 
-// Blocks for the reads. DataLoss naming file and line for a damaged file;
-// another code where one is there but cannot be read.
+// Blocks for the reads. DataLoss naming file and line for a damaged file but
+// predicted.json; another code where one is there but cannot be read.
 absl::StatusOr<RunFiles> ReadRunFiles(const std::string& run_directory);
 
 }  // namespace penstock::client::report

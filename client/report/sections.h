@@ -11,7 +11,8 @@ namespace penstock::client::report {
 
 // Name, state, the failure if there was one, and the numbers in big letters.
 std::string HeaderSection(const RunFiles& files);
-// The heatmap of a steady step, and its bubble beside what was predicted.
+// The heatmap of a steady step below the predicted one, and its bubble beside
+// what was predicted.
 std::string StepSection(const RunFiles& files);
 // Loss, then speed, gradient norm, learning rate and step time.
 std::string CurvesSection(const RunFiles& files);

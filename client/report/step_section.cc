@@ -100,15 +100,82 @@ std::string Shape(const PipelineSummary& pipeline, const StepMetrics* metrics) {
   return absl::StrJoin(parts, " · ");
 }
 
-HeatmapOptions Options(const RunFiles& files, const TracedStep& step,
-                       const StepMetrics* metrics) {
-  HeatmapOptions options{.rows = Rows(files)};
-  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
-    double first = step.boxes.front().start;
-    for (const HeatmapBox& box : step.boxes) first = std::min(first, box.start);
-    options.step_end = first + metrics->step_seconds;
+// From the first command's start to the last one's end.
+struct Span {
+  double first = 0;
+  double last = 0;
+  double length() const { return last - first; }
+};
+
+Span SpanOf(const std::vector<HeatmapBox>& boxes) {
+  Span span{.first = boxes.front().start, .last = boxes.front().end};
+  for (const HeatmapBox& box : boxes) {
+    span.first = std::min(span.first, box.start);
+    span.last = std::max(span.last, box.end);
   }
-  return options;
+  return span;
+}
+
+std::string Picture(const std::string& name,
+                    const std::vector<HeatmapBox>& boxes,
+                    const HeatmapOptions& options) {
+  return absl::StrCat(name, "<div class=\"scroll\">",
+                      HeatmapSvg(boxes, options), "</div>\n");
+}
+
+std::string SignedSeconds(double seconds) {
+  return absl::StrCat(seconds < 0 ? "−" : "", Seconds(std::abs(seconds)));
+}
+
+// How far the two pictures are apart, and where.
+std::string Difference(const PredictedStep& predicted,
+                       const StepMetrics* metrics, const Span& span) {
+  std::string out = absl::StrFormat(
+      "<p class=\"note\">Predicted: the schedule simulated with the median "
+      "time of each stage's commands, %s; the median step took %s. Realisation "
+      "= simulated / measured = <b>%.3f</b>.",
+      Seconds(predicted.step_seconds), Seconds(predicted.measured_step_seconds),
+      predicted.realisation);
+  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
+    absl::StrAppendFormat(
+        &out,
+        " This step took %s: of the difference to the simulated one %s lie "
+        "between its commands (the way of messages, hand-overs, commands that "
+        "were slower than their median) and %s behind the last one (barrier "
+        "and apply).",
+        Seconds(metrics->step_seconds),
+        SignedSeconds(span.length() - predicted.step_seconds),
+        SignedSeconds(metrics->step_seconds - span.length()));
+  }
+  return absl::StrCat(out, "</p>\n");
+}
+
+// What was predicted above what was measured, on one scale.
+std::string Timelines(const RunFiles& files, const TracedStep& step,
+                      const StepMetrics* metrics) {
+  HeatmapOptions measured{.rows = Rows(files)};
+  const Span span = SpanOf(step.boxes);
+  double length = span.length();
+  if (metrics != nullptr && std::isfinite(metrics->step_seconds)) {
+    measured.step_end = span.first + metrics->step_seconds;
+    length = std::max(length, metrics->step_seconds);
+  }
+  if (!files.predicted.ok() || files.predicted->boxes.empty()) {
+    const std::string why =
+        files.predicted.ok() ? "predicted.json has no command"
+                             : std::string(files.predicted.status().message());
+    return absl::StrCat(Picture("", step.boxes, measured),
+                        "<p class=\"note\">There is no predicted timeline to "
+                        "compare with: ",
+                        EscapedName(why), ".</p>\n");
+  }
+  const PredictedStep& predicted = *files.predicted;
+  measured.least_span = SpanOf(predicted.boxes).length();
+  const HeatmapOptions ideal{
+      .rows = measured.rows, .least_span = length, .id = "hm2"};
+  return absl::StrCat(Picture("<h3>Predicted</h3>\n", predicted.boxes, ideal),
+                      Picture("<h3>Measured</h3>\n", step.boxes, measured),
+                      Difference(predicted, metrics, span));
 }
 
 }  // namespace
@@ -127,9 +194,8 @@ std::string StepSection(const RunFiles& files) {
       "<h2>Step %s, rank by rank</h2>\n<p class=\"sub\">",
       Count(step->step));
   absl::StrAppend(&out, Shape(pipeline, metrics), "</p></div>\n",
-                  Figures(files, metrics), "</div>\n<div class=\"scroll\">",
-                  HeatmapSvg(step->boxes, Options(files, *step, metrics)),
-                  "</div>\n");
+                  Figures(files, metrics), "</div>\n",
+                  Timelines(files, *step, metrics));
   absl::StrAppendFormat(
       &out,
       "<p class=\"note\">A box is one command on one micro-batch, whose number "

@@ -95,6 +95,7 @@ svg.hm, .card:not(.small) svg.chart { min-width: 720px; }
 .c-green { color: var(--green); } .c-teal { color: var(--teal); }
 .c-purple { color: var(--purple); } .c-slate { color: var(--slate); }
 .sub + .scroll { margin-top: 10px; }
+.scroll + h3 { margin-top: 14px; }
 .grid2 { display: grid; gap: 18px; margin-top: 18px;
   grid-template-columns: repeat(auto-fit, minmax(min(430px, 100%), 1fr)); }
 .grid2 .card { margin: 0; padding: 14px 18px 12px; }

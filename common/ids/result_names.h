@@ -11,6 +11,7 @@ inline constexpr char kEventsFile[] = "events.jsonl";
 inline constexpr char kMetricsFile[] = "metrics.jsonl";
 inline constexpr char kSummaryFile[] = "summary.json";
 inline constexpr char kTraceFile[] = "trace.json";
+inline constexpr char kPredictedFile[] = "predicted.json";
 inline constexpr char kProfileFile[] = "profile.json";
 
 // The trained model, of the stages' shards; and how the folder is called that

@@ -48,9 +48,9 @@ struct NewJob {
 // A job with the planner's word on it (job_plan.h).
 struct PlannedJob {
   NewJob job;
-  planner::PlanRequest request;              // As far as the job file says.
-  std::vector<planner::StageLayers> stages;  // By virtual stage.
-  double bubble_rate = 0;                    // Predicted.
+  planner::PlanRequest request;  // As far as the job file says.
+  planner::StageMap map;         // By which inputs are checked.
+  double bubble_rate = 0;        // Predicted.
 };
 
 // Puts a message on a session; it is not lost unless the session breaks.

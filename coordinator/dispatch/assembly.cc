@@ -198,15 +198,14 @@ bool ReadsData(const schedule::Placement& placement, int rank) {
 }
 
 v1::CheckInputs CheckInputsFor(const NewJob& job, const std::string& job_id,
-                               const std::vector<planner::StageLayers>& stages,
-                               const schedule::Placement& placement, int rank) {
+                               const planner::StageMap& map, int rank) {
   v1::CheckInputs check;
   check.set_job_id(job_id);
   *check.mutable_model() = ModelConfigOf(job.spec.model);
-  for (const int stage : schedule::StagesOfRank(placement, rank)) {
-    *check.add_chunks() = ChunkOf(stages[stage], stage);
+  for (const int stage : schedule::StagesOfRank(map.placement, rank)) {
+    *check.add_chunks() = ChunkOf(map.stages[stage], stage);
   }
-  if (ReadsData(placement, rank)) {
+  if (ReadsData(map.placement, rank)) {
     *check.mutable_data() = DataConfigOf(job.spec);
   }
   check.set_model_path(job.spec.model.from);

@@ -61,8 +61,7 @@ bool ReadsData(const schedule::Placement& placement, int rank);
 
 // For the check only the layers count; no slots are planned yet.
 v1::CheckInputs CheckInputsFor(const NewJob& job, const std::string& job_id,
-                               const std::vector<planner::StageLayers>& stages,
-                               const schedule::Placement& placement, int rank);
+                               const planner::StageMap& map, int rank);
 
 struct AssignmentRequest {
   const spec::JobSpec& spec;  // Resolved.

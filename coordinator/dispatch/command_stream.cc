@@ -1,5 +1,6 @@
 #include "coordinator/dispatch/command_stream.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "common/log/log.h"
@@ -12,6 +13,14 @@ using schedule::LoweredProgram;
 using schedule::LoweredStep;
 using schedule::Op;
 using schedule::StepKind;
+
+int EvaluationGroup(const LoweredProgram& program) {
+  int group = program.ranks();
+  for (const schedule::StageSlots& stage : program.stages) {
+    group = std::min(group, stage.slots);
+  }
+  return group;
+}
 
 }  // namespace
 
@@ -47,17 +56,21 @@ v1::StepCommands EvaluateCommands(const LoweredProgram& program, int rank,
   v1::StepCommands commands;
   commands.set_kind(v1::StepCommands::KIND_EVALUATE);
   commands.set_step(step);
-  for (int m = 0; m < micro_batches; ++m) {
+  const int group = EvaluationGroup(program);
+  for (int first = 0; first < micro_batches; first += group) {
+    const int end = std::min(first + group, micro_batches);
     for (const int stage : stages) {
-      v1::Command& command = *commands.add_commands();
-      command.set_op(v1::OP_FORWARD);
-      command.set_stage(stage);
-      command.set_micro_batch(m);
-      command.set_slot(m % program.stages[stage].slots);
-      command.set_receives(stage > 0 &&
-                           !program.placement.same_rank(stage - 1, stage));
-      command.set_sends(stage < last &&
-                        !program.placement.same_rank(stage, stage + 1));
+      for (int m = first; m < end; ++m) {
+        v1::Command& command = *commands.add_commands();
+        command.set_op(v1::OP_FORWARD);
+        command.set_stage(stage);
+        command.set_micro_batch(m);
+        command.set_slot(m % program.stages[stage].slots);
+        command.set_receives(stage > 0 &&
+                             !program.placement.same_rank(stage - 1, stage));
+        command.set_sends(stage < last &&
+                          !program.placement.same_rank(stage, stage + 1));
+      }
     }
   }
   return commands;

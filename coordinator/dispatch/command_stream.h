@@ -15,8 +15,10 @@ namespace penstock::coordinator::dispatch {
 v1::StepCommands TrainCommands(const schedule::LoweredProgram& program,
                                int rank, int64_t step, bool full_timings);
 
-// Forwards of `micro_batches` validation micro-batches on V[step]. A rank
-// without stages in the program gets none.
+// Forwards of `micro_batches` validation micro-batches on V[step], in groups: a
+// rank takes a group through each of its stages in turn. A group is as many as
+// there are ranks, which keeps all of them busy, or as the slots of every stage
+// hold: so no send ever waits for a slot that only a later command frees.
 v1::StepCommands EvaluateCommands(const schedule::LoweredProgram& program,
                                   int rank, int64_t step, int micro_batches);
 

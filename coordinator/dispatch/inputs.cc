@@ -143,7 +143,7 @@ void NoteMask(absl::string_view key, const v1::InputReport& report,
 
 absl::Status ResolveEvaluation(const NewJob& job,
                                const v1::InputReport& validation,
-                               ResolvedInputs& resolved) {
+                               int64_t chunks, ResolvedInputs& resolved) {
   const spec::JobSpec& spec = resolved.spec;
   if (!spec.evaluate.has_value()) return absl::OkStatus();
   if (validation.sequences() < 1) {
@@ -159,7 +159,6 @@ absl::Status ResolveEvaluation(const NewJob& job,
   const auto rows =
       static_cast<int64_t>(std::min<__int128>(wanted, validation.sequences()));
   const int64_t used = (rows + size - 1) / size;
-  const int64_t chunks = spec.pipeline.chunks.value_or(1);
   const int64_t bytes =
       CommandsBytes({.commands = used * chunks,
                      .micro_batches = used,
@@ -189,7 +188,7 @@ absl::Status PlaceRefusal(const NewJob& job, const absl::Status& refusal) {
 }
 
 absl::StatusOr<ResolvedInputs> ResolveInputs(
-    const NewJob& job, const std::vector<CheckedInputs>& answers) {
+    const NewJob& job, const std::vector<CheckedInputs>& answers, int chunks) {
   for (const CheckedInputs& checked : answers) {
     if (checked.answer.has_failure()) return FailureOf(job, checked);
   }
@@ -227,7 +226,7 @@ absl::StatusOr<ResolvedInputs> ResolveInputs(
   RETURN_IF_ERROR(spec::ToStatus(
       spec::ResolveSteps(train.sequences(), resolved.spec), job.positions));
   resolved.steps = *resolved.spec.steps;
-  RETURN_IF_ERROR(ResolveEvaluation(job, validation, resolved));
+  RETURN_IF_ERROR(ResolveEvaluation(job, validation, chunks, resolved));
   NoteMask("data.train", train, resolved);
   if (validation.masked_line() != train.masked_line()) {
     NoteMask("data.validation", validation, resolved);

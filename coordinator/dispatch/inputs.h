@@ -37,9 +37,10 @@ struct ResolvedInputs {
 
 // A failure carries its reason (INPUT_NOT_VISIBLE, INVALID_SPEC) and names the
 // place in the job file; the first rank in order decides.
+// `chunks`: the most virtual stages that a rank may get.
 // REQUIRES: one answer of each rank, at least one of them a reader.
 absl::StatusOr<ResolvedInputs> ResolveInputs(
-    const NewJob& job, const std::vector<CheckedInputs>& answers);
+    const NewJob& job, const std::vector<CheckedInputs>& answers, int chunks);
 
 // InvalidArgument with FILE:LINE:COL for a refusal of the planner, with its key
 // path and reason. A plan that does not fit is InvalidArgument too: to ask

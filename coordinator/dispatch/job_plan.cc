@@ -27,9 +27,11 @@ absl::StatusOr<PlannedJob> PlanJob(NewJob job) {
   if (!request.ok()) return PlaceRefusal(job, request.status());
   absl::StatusOr<planner::Plan> plan = PlanThatFits(*request);
   if (!plan.ok()) return PlaceRefusal(job, plan.status());
+  absl::StatusOr<planner::StageMap> map = planner::MapForChecks(*request);
+  if (!map.ok()) return PlaceRefusal(job, map.status());
   return PlannedJob{.job = std::move(job),
                     .request = *std::move(request),
-                    .stages = std::move(plan->stages),
+                    .map = *std::move(map),
                     .bubble_rate = plan->predicted.bubble_rate};
 }
 

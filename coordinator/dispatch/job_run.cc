@@ -48,7 +48,7 @@ Job::StateReason JobRun::ReasonOf(const v1::Cause& cause) {
 JobRun::JobRun(const PlannedJob& job, const JobLog& log, const Options& options)
     : job_(job.job),
       request_(job.request),
-      stages_(job.stages),
+      map_(job.map),
       log_(log),
       first_cause_(options.cause_window) {}
 
@@ -273,11 +273,16 @@ void JobRun::WriteResults(const RunContext& context) {
     if (entry.has_value()) ends.push_back(*entry);
   }
   const bool all_ended = !ends_.empty() && ends.size() == ends_.size();
+  const std::optional<SimulatedStep> simulated =
+      plan_.has_value() && accounting_.has_value()
+          ? SimulateAsMeasured(*plan_, *accounting_)
+          : std::nullopt;
   const std::string summary =
       Summary({.job = end_,
                .crew = crew_,
                .plan = plan_.has_value() ? &*plan_ : nullptr,
                .accounting = accounting_.has_value() ? &*accounting_ : nullptr,
+               .simulated = simulated.has_value() ? &*simulated : nullptr,
                .ready = all_ready ? &ready : nullptr,
                .ends = all_ended ? &ends : nullptr,
                .fingerprint = fingerprint_,
@@ -286,6 +291,11 @@ void JobRun::WriteResults(const RunContext& context) {
   if (accounting_.has_value()) {
     log_.Write(common::ids::kTraceFile,
                ChromeTrace(crew_, accounting_->traced(), first_step_),
+               WriteJobFile::Mode::kReplace, context.actions);
+  }
+  if (simulated.has_value()) {
+    log_.Write(common::ids::kPredictedFile,
+               PredictedTimeline(plan_->program, *simulated),
                WriteJobFile::Mode::kReplace, context.actions);
   }
   if (accounting_.has_value()) {

@@ -259,7 +259,7 @@ class JobRun {
 
   const NewJob job_;
   planner::PlanRequest request_;  // Completed once inputs are checked.
-  const std::vector<planner::StageLayers> stages_;  // By virtual stage.
+  const planner::StageMap map_;   // By which inputs are checked.
   JobLog log_;
   Phase phase_ = Phase::kQueued;
   common::time::MonotonicTime deadline_ =

@@ -51,7 +51,6 @@ bool JobRun::TryStart(const RunContext& context) {
     job.add_stage_names(member.name);
   }
   log_.Publish(context.now, context.actions);
-  const schedule::Placement placement = planner::PlacementOf(request_);
   ++context.epoch;
   checked_.assign(ranks(), std::nullopt);
   for (int rank = 0; rank < ranks(); ++rank) {
@@ -60,7 +59,7 @@ bool JobRun::TryStart(const RunContext& context) {
     context.links.Begin(name, context.epoch);
     v1::CoordinatorMessage message;
     *message.mutable_check_inputs() =
-        CheckInputsFor(job_, job.id(), stages_, placement, rank);
+        CheckInputsFor(job_, job.id(), map_, rank);
     if (!Tell(rank, std::move(message), context)) {
       return true;
     }
@@ -80,16 +79,16 @@ void JobRun::OnInputsChecked(int rank, const v1::InputsChecked& checked,
                   [](const auto& entry) { return entry.has_value(); });
   // One failure is enough; the others would only repeat it.
   if (!all && !checked.has_failure()) return;
-  const schedule::Placement placement = planner::PlacementOf(request_);
   std::vector<CheckedInputs> answers;
   for (int r = 0; r < ranks(); ++r) {
     if (!checked_[r].has_value()) continue;
     answers.push_back({.stage_name = crew_.members[r].name,
                        .host = crew_.members[r].host,
-                       .reads_data = ReadsData(placement, r),
+                       .reads_data = ReadsData(map_.placement, r),
                        .answer = *checked_[r]});
   }
-  absl::StatusOr<ResolvedInputs> inputs = ResolveInputs(job_, answers);
+  absl::StatusOr<ResolvedInputs> inputs =
+      ResolveInputs(job_, answers, request_.chunks);
   if (!inputs.ok()) {
     FailWith(inputs.status(), context);
     return;

@@ -119,8 +119,8 @@ int64_t ParameterListBytes(int64_t parameters) {
 
 absl::Status CheckStepFits(const planner::PlanRequest& request) {
   // A forward and a backward of each micro-batch in each chunk.
-  return Check(
-      SizeOf(request, int64_t{2} * request.chunks * request.micro_batches));
+  return Check(SizeOf(request, int64_t{2} * planner::FewestChunks(request) *
+                                   request.micro_batches));
 }
 
 absl::Status CheckFits(const planner::PlanRequest& request,

@@ -15,6 +15,9 @@
 namespace penstock::coordinator::dispatch {
 namespace {
 
+// By schedule: auto where the job file leaves the number of chunks open.
+constexpr int kChunksToTry = 2;
+
 v1::DataConfig::Format FormatOf(spec::DataFormat format) {
   switch (format) {
     case spec::DataFormat::kText:
@@ -147,7 +150,9 @@ absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
   request.batch.micro_batch = spec.batch.micro_batch.value_or(1);
   SetDecidedByData(spec, request);
   request.ranks = static_cast<int>(spec.pipeline.stages.value_or(1));
-  request.chunks = static_cast<int>(spec.pipeline.chunks.value_or(1));
+  const bool searched = spec.pipeline.schedule == spec::ScheduleKind::kAuto;
+  request.chunks = static_cast<int>(
+      spec.pipeline.chunks.value_or(searched ? kChunksToTry : 1));
   request.micro_batches = static_cast<int>(spec.batch.micro_batches);
   request.recompute = spec.pipeline.recompute == spec::Recompute::kFull
                           ? planner::Recompute::kFull
@@ -163,10 +168,12 @@ absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
   request.schedule = std::string(
       spec::NameOf(spec::kScheduleKindNames, spec.pipeline.schedule));
   if (spec.pipeline.schedule == spec::ScheduleKind::kFile) {
-    absl::StatusOr<schedule::Schedule> given = schedule::ParseCsv(
-        job.schedule_text, {.ranks = request.ranks,
-                            .micro_batches = request.micro_batches,
-                            .name = spec.pipeline.schedule_file});
+    schedule::CsvOptions options{.ranks = request.ranks,
+                                 .micro_batches = request.micro_batches,
+                                 .name = spec.pipeline.schedule_file};
+    if (spec.pipeline.chunks.has_value()) options.chunks = request.chunks;
+    absl::StatusOr<schedule::Schedule> given =
+        schedule::ParseCsv(job.schedule_text, options);
     if (!given.ok()) {
       return common::status::WithKeyPath(given.status(), "pipeline.schedule");
     }

@@ -8,7 +8,6 @@
 #include "common/ids/op_letter.h"
 #include "coordinator/jobs/job_state.h"
 #include "coordinator/schedule/named_schedules.h"
-#include "coordinator/schedule/simulator.h"
 #include "coordinator/spec/paths.h"
 #include "coordinator/spec/resolved_yaml.h"
 #include "nlohmann/json.hpp"
@@ -37,26 +36,6 @@ std::optional<int64_t> MeasuredBytes(const SummaryRequest& request, int rank) {
   return std::nullopt;
 }
 
-// Simulated step with the measured operations / measured step.
-std::optional<double> Realisation(const SummaryRequest& request) {
-  if (request.plan == nullptr || request.accounting == nullptr) {
-    return std::nullopt;
-  }
-  const auto measured = request.accounting->step_seconds();
-  auto costs = request.accounting->MeasuredCosts(
-      static_cast<int>(request.plan->stages.size()));
-  if (!measured.has_value() || !costs.has_value() || measured->p50 <= 0) {
-    return std::nullopt;
-  }
-  // Transfers are not measured; they take time where that is modelled.
-  costs->latency = request.plan->costs.latency;
-  costs->seconds_per_byte = request.plan->costs.seconds_per_byte;
-  costs->bytes = request.plan->costs.bytes;
-  const auto simulation = schedule::Simulate(request.plan->program, *costs);
-  if (!simulation.ok()) return std::nullopt;
-  return simulation->makespan / measured->p50;
-}
-
 // What the plan makes of the job file's pipeline.
 ordered_json PipelineEntry(const SummaryRequest& request) {
   if (request.plan == nullptr) return nullptr;
@@ -69,6 +48,8 @@ ordered_json PipelineEntry(const SummaryRequest& request) {
       schedule::ClosedFormOf(plan.schedule, shape);
   return {
       {"schedule", plan.schedule},
+      {"order",
+       plan.order.empty() ? ordered_json(nullptr) : ordered_json(plan.order)},
       {"ranks", shape.ranks},
       {"chunks", shape.chunks},
       {"micro_batches", shape.micro_batches},
@@ -175,7 +156,9 @@ void AddResults(const SummaryRequest& request, ordered_json& summary) {
       {"measured",
        counted ? OrNull(accounting->bubble_rate()) : ordered_json(nullptr)}};
   summary["pipeline"] = PipelineEntry(request);
-  summary["realisation"] = OrNull(Realisation(request));
+  summary["realisation"] = request.simulated != nullptr
+                               ? ordered_json(request.simulated->realisation())
+                               : ordered_json(nullptr);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "coordinator/dispatch/accounting.h"
 #include "coordinator/dispatch/assembly.h"
+#include "coordinator/dispatch/realisation.h"
 #include "coordinator/planner/plan.h"
 #include "coordinator/spec/job_spec.h"
 #include "penstock/v1/coordination_service.pb.h"
@@ -22,6 +23,8 @@ struct SummaryRequest {
   const Crew& crew;                        // Empty before PLANNING.
   const planner::Plan* plan = nullptr;     // Borrowed.
   const Accounting* accounting = nullptr;  // Borrowed.
+  // SimulateAsMeasured of the two; borrowed.
+  const SimulatedStep* simulated = nullptr;
   const std::vector<v1::StageReady>* ready = nullptr;
   const std::vector<v1::EndReport>* ends = nullptr;
   std::string fingerprint;

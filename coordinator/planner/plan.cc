@@ -12,8 +12,11 @@
 #include "coordinator/planner/costs.h"
 #include "coordinator/planner/partitioner.h"
 #include "coordinator/planner/refusal.h"
+#include "coordinator/schedule/auto_schedule.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/named_schedules.h"
+#include "coordinator/schedule/partition_rules.h"
 #include "coordinator/schedule/verifier.h"
 
 namespace penstock::coordinator::planner {
@@ -30,6 +33,12 @@ absl::Status Blame(const absl::Status& status) {
         "pipeline.memory_limit");
   }
   return WithKeyPath(status, "pipeline.schedule");
+}
+
+bool IsAuto(const PlanRequest& request) {
+  return !request.given.has_value() &&
+         request.schedule ==
+             schedule::FindSchedule(schedule::ScheduleKind::kAuto)->name;
 }
 
 // Plans are made in memory and a step's commands fit in one message.
@@ -72,7 +81,7 @@ absl::Status CheckBytes(const PlanRequest& request) {
 
 absl::Status CheckSize(const PlanRequest& request) {
   RETURN_IF_ERROR(CheckBytes(request));
-  const int64_t stages = int64_t{request.ranks} * request.chunks;
+  const int64_t stages = int64_t{request.ranks} * FewestChunks(request);
   if (request.micro_batches <= kMostMicroBatches &&
       stages * request.micro_batches <= schedule::kMaxCells) {
     return absl::OkStatus();
@@ -149,9 +158,8 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
 }
 
 // The layers of each virtual stage. InvalidArgument as the partitioner says.
-absl::StatusOr<std::vector<StageLayers>> PlanStages(
-    const PlanRequest& request) {
-  const int stages = request.ranks * request.chunks;
+absl::StatusOr<std::vector<StageLayers>> PlanStages(const PlanRequest& request,
+                                                    int stages) {
   const int64_t blocks = request.model.layers;
   if (request.partition.has_value()) {
     RETURN_IF_ERROR(CheckPartition(*request.partition, blocks, stages));
@@ -164,74 +172,203 @@ absl::StatusOr<std::vector<StageLayers>> PlanStages(
   return LayersOfStages(partition);
 }
 
+// In seconds where times are modelled, else in operations.
 absl::StatusOr<schedule::Costs> CostsOf(
-    const PlanRequest& request, const std::vector<StageLayers>& stages) {
+    const PlanRequest& request, const schedule::Placement& placement,
+    const std::vector<StageLayers>& stages) {
   if (request.modelled.has_value()) {
     return ModelledCosts(*request.modelled,
-                         {.ranks = request.ranks, .chunks = request.chunks},
+                         {.ranks = placement.ranks,
+                          .chunks = placement.stages() / placement.ranks},
                          request.model, request.batch);
   }
   return StageCosts(
       AnalyticCosts(request.model, request.batch, request.recompute), stages);
 }
 
+// One way to lay the model out on the ranks, and what an order of it takes.
+struct Layout {
+  schedule::Placement placement;
+  MemoryRequest memory;  // With the layers of each stage.
+  schedule::LoweringOptions options;
+};
+
+absl::StatusOr<Layout> LayOut(const PlanRequest& request,
+                              const schedule::Placement& placement) {
+  Layout layout{.placement = placement,
+                .memory = {.model = request.model,
+                           .batch = request.batch,
+                           .micro_batches = request.micro_batches,
+                           .recompute = request.recompute,
+                           .optimizer = request.optimizer,
+                           .packed_bytes = request.packed_bytes,
+                           .scratch_bytes = request.scratch_bytes,
+                           .threads = request.threads},
+                .options = {.tied_embedding = request.model.tied}};
+  ASSIGN_OR_RETURN(layout.memory.stages,
+                   PlanStages(request, placement.stages()));
+  ASSIGN_OR_RETURN(layout.options.costs,
+                   CostsOf(request, placement, layout.memory.stages));
+  if (const std::optional<int64_t> limit = Limit(request)) {
+    ASSIGN_OR_RETURN(layout.options.memory,
+                     SlotMemory(layout.memory, placement, *limit));
+  }
+  return layout;
+}
+
+// REQUIRES: not `auto`.
+schedule::Placement PlacementOf(const PlanRequest& request) {
+  if (request.given.has_value()) return request.given->placement;
+  const schedule::RankShape shape{.ranks = request.ranks,
+                                  .chunks = request.chunks};
+  const schedule::NamedSchedule* const named =
+      schedule::FindSchedule(request.schedule);
+  return named == nullptr ? schedule::LoopPlacement(shape)
+                          : schedule::PlacementOf(*named, shape);
+}
+
+// The plan of a layout whose order is proved.
+struct ProvedOrder {
+  Layout layout;
+  schedule::LoweredProgram program;
+  std::string choice;  // Of `auto`.
+};
+
+absl::StatusOr<ProvedOrder> ProveOrder(const PlanRequest& request) {
+  ProvedOrder proved;
+  ASSIGN_OR_RETURN(proved.layout, LayOut(request, PlacementOf(request)));
+  absl::StatusOr<schedule::Schedule> order =
+      request.given.has_value()
+          ? *request.given
+          : schedule::Generate(request.schedule,
+                               {.ranks = request.ranks,
+                                .chunks = request.chunks,
+                                .micro_batches = request.micro_batches});
+  if (!order.ok()) return Blame(order.status());
+  if (request.modelled.has_value()) {
+    RETURN_IF_ERROR(CheckSplit(*request.modelled, *order));
+  }
+  absl::StatusOr<schedule::LoweredProgram> program =
+      schedule::LowerVerified(*order, proved.layout.options);
+  if (!program.ok()) return Blame(program.status());
+  proved.program = *std::move(program);
+  return proved;
+}
+
+// How often a search is repeated with less memory.
+constexpr int kNarrowerSearches = 8;
+
+// A loop of each number of chunks up to request.chunks, and a V of two, as far
+// as there are layers for so many stages and the partition has as many.
+std::vector<schedule::Placement> PlacementsToTry(const PlanRequest& request) {
+  std::vector<schedule::Placement> placements;
+  const auto add = [&](const schedule::Placement& placement) {
+    const int64_t cells = int64_t{placement.stages()} * request.micro_batches;
+    const bool fits =
+        cells > schedule::kMaxCells ? false
+        : request.partition.has_value()
+            ? placement.stages() == static_cast<int>(request.partition->size())
+            : !schedule::StagesFault(placement.stages(), request.model.layers)
+                   .has_value();
+    if (fits || placements.empty()) placements.push_back(placement);
+  };
+  for (int chunks = 1; chunks <= request.chunks; ++chunks) {
+    const schedule::RankShape shape{.ranks = request.ranks, .chunks = chunks};
+    add(schedule::LoopPlacement(shape));
+    if (chunks == 2) add(schedule::VPlacement(shape));
+  }
+  return placements;
+}
+
+// The rank whose memory is furthest above the limit, and by how much.
+struct Excess {
+  int rank = 0;
+  int64_t bytes = 0;
+};
+Excess LargestExcess(const std::vector<RankMemory>& memory, int64_t limit) {
+  Excess most;
+  for (int rank = 0; rank < static_cast<int>(memory.size()); ++rank) {
+    const int64_t bytes = memory[rank].total() - limit;
+    if (bytes > most.bytes) most = {rank, bytes};
+  }
+  return most;
+}
+
+absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
+  std::vector<Layout> layouts;
+  std::vector<schedule::AutoChoice> choices;
+  absl::Status refused;  // The first, of a layout that does not fit.
+  for (const schedule::Placement& placement : PlacementsToTry(request)) {
+    absl::StatusOr<Layout> layout = LayOut(request, placement);
+    if (!layout.ok()) {
+      refused.Update(layout.status());
+      continue;
+    }
+    choices.push_back(
+        {.placement = layout->placement, .options = layout->options});
+    layouts.push_back(*std::move(layout));
+  }
+  if (layouts.empty()) return refused;
+  absl::StatusOr<schedule::AutoSchedule> found =
+      schedule::MakeAutoSchedule(request.micro_batches, choices);
+  // Slots are static and of one stage each, so a rank with several stages may
+  // be given more than it holds at any one time, by which the search counts:
+  // then it has that much less to go by.
+  const std::optional<int64_t> limit = Limit(request);
+  for (int i = 0; i < kNarrowerSearches && limit.has_value() && found.ok();
+       ++i) {
+    const Excess excess = LargestExcess(
+        PredictMemory(layouts[found->choice].memory, found->program), *limit);
+    if (excess.bytes <= 0) break;
+    choices[found->choice].options.memory.limits[excess.rank] -= excess.bytes;
+    found = schedule::MakeAutoSchedule(request.micro_batches, choices);
+  }
+  if (!found.ok()) return Blame(found.status());
+  if (request.modelled.has_value()) {
+    RETURN_IF_ERROR(CheckSplit(*request.modelled, found->schedule));
+  }
+  return ProvedOrder{.layout = std::move(layouts[found->choice]),
+                     .program = std::move(found->program),
+                     .choice = std::move(found->order)};
+}
+
 }  // namespace
 
-schedule::Placement PlacementOf(const PlanRequest& request) {
-  return request.given.has_value()
-             ? request.given->placement
-             : schedule::LoopPlacement(
-                   {.ranks = request.ranks, .chunks = request.chunks});
+int FewestChunks(const PlanRequest& request) {
+  return IsAuto(request) ? 1 : request.chunks;
+}
+
+absl::StatusOr<StageMap> MapForChecks(const PlanRequest& request) {
+  StageMap map;
+  if (!IsAuto(request)) {
+    map.placement = PlacementOf(request);
+    ASSIGN_OR_RETURN(map.stages, PlanStages(request, map.placement.stages()));
+    return map;
+  }
+  PlanRequest loop = request;
+  loop.partition.reset();
+  map.placement =
+      schedule::LoopPlacement({.ranks = request.ranks, .chunks = 1});
+  ASSIGN_OR_RETURN(map.stages, PlanStages(loop, map.placement.stages()));
+  return map;
 }
 
 absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
   RETURN_IF_ERROR(CheckSize(request));
-  Plan plan;
-  ASSIGN_OR_RETURN(plan.stages, PlanStages(request));
-  ASSIGN_OR_RETURN(plan.costs, CostsOf(request, plan.stages));
-
-  schedule::Schedule order;
-  plan.schedule = request.schedule;
-  if (request.given.has_value()) {
-    order = *request.given;
-    plan.schedule = absl::StrCat("file:", order.name);
-  } else {
-    absl::StatusOr<schedule::Schedule> made = schedule::Generate(
-        request.schedule, {.ranks = request.ranks,
-                           .chunks = request.chunks,
-                           .micro_batches = request.micro_batches});
-    if (!made.ok()) return Blame(made.status());
-    order = *std::move(made);
-  }
-  if (request.modelled.has_value()) {
-    RETURN_IF_ERROR(CheckSplit(*request.modelled, order));
-  }
-
-  const MemoryRequest memory = {.model = request.model,
-                                .batch = request.batch,
-                                .micro_batches = request.micro_batches,
-                                .recompute = request.recompute,
-                                .optimizer = request.optimizer,
-                                .packed_bytes = request.packed_bytes,
-                                .scratch_bytes = request.scratch_bytes,
-                                .threads = request.threads,
-                                .stages = plan.stages};
-  schedule::LoweringOptions options{.tied_embedding = request.model.tied,
-                                    .costs = plan.costs};
-  const std::optional<int64_t> limit = Limit(request);
-  if (limit.has_value()) {
-    ASSIGN_OR_RETURN(options.memory,
-                     SlotMemory(memory, order.placement, *limit));
-  }
-  absl::StatusOr<schedule::LoweredProgram> program =
-      schedule::LowerVerified(order, options);
-  if (!program.ok()) return Blame(program.status());
-  plan.program = *std::move(program);
-
-  plan.memory = PredictMemory(memory, plan.program);
-  for (int rank = 0; rank < request.ranks && limit.has_value(); ++rank) {
-    if (plan.memory[rank].total() > *limit) {
-      return TooMuch(rank, plan.memory[rank].total(), *limit, "in all");
+  ASSIGN_OR_RETURN(ProvedOrder proved, IsAuto(request) ? SearchOrder(request)
+                                                       : ProveOrder(request));
+  Plan plan{.schedule = request.given.has_value()
+                            ? absl::StrCat("file:", request.given->name)
+                            : request.schedule,
+            .order = std::move(proved.choice),
+            .stages = proved.layout.memory.stages,
+            .program = std::move(proved.program),
+            .costs = std::move(proved.layout.options.costs)};
+  plan.memory = PredictMemory(proved.layout.memory, plan.program);
+  if (const std::optional<int64_t> limit = Limit(request)) {
+    const Excess excess = LargestExcess(plan.memory, *limit);
+    if (excess.bytes > 0) {
+      return TooMuch(excess.rank, *limit + excess.bytes, *limit, "in all");
     }
   }
   ASSIGN_OR_RETURN(plan.predicted,

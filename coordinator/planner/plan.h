@@ -24,11 +24,11 @@ struct PlanRequest {
   ModelShape model;
   BatchShape batch;
   int ranks = 1;          // K
-  int chunks = 1;         // v
+  int chunks = 1;         // v; with `auto` the most that are tried.
   int micro_batches = 1;  // M
   Recompute recompute = Recompute::kNone;
   Optimizer optimizer = Optimizer::kAdamW;
-  // A generator's name, or the order itself.
+  // A generator's name or `auto`, or the order itself.
   std::string schedule = "1f1b";
   std::optional<schedule::Schedule> given;
   // Blocks of each virtual stage; nullopt: balanced.
@@ -47,6 +47,7 @@ struct PlanRequest {
 
 struct Plan {
   std::string schedule;              // As job files name it.
+  std::string order;                 // Of `auto`: what it chose, for people.
   std::vector<StageLayers> stages;   // By virtual stage.
   schedule::LoweredProgram program;  // Verified.
   schedule::Costs costs;             // In operations, or modelled seconds.
@@ -54,8 +55,20 @@ struct Plan {
   std::vector<RankMemory> memory;    // By rank.
 };
 
-// Which rank holds which virtual stage: the given schedule's word, or a loop.
-schedule::Placement PlacementOf(const PlanRequest& request);
+// Virtual stages a rank that any plan of the request has.
+int FewestChunks(const PlanRequest& request);
+
+// Which rank holds which layers.
+struct StageMap {
+  schedule::Placement placement;
+  std::vector<StageLayers> stages;  // By virtual stage.
+};
+
+// By what inputs are checked before the job's stages are known. It is the
+// plan's map, but for `auto`, whose placement may change with the stages: then
+// a loop, on whose first and last rank every placement has the first and the
+// last stage. InvalidArgument as MakePlan.
+absl::StatusOr<StageMap> MapForChecks(const PlanRequest& request);
 
 // InvalidArgument with a key path (refusal.h): partition, stages, schedule (the
 //   generator's or the verifier's word), the virtual device's profile.

@@ -55,6 +55,7 @@ class Bound {
     const int stages = problem_.stages;
     head_.assign(stages, 0);
     first_input_.assign(stages, 0);
+    period_.assign(stages, 0);
     tail_.assign(stages, 0);
     for (int s = 1; s < stages; ++s) {
       const bool remote = problem_.remote_input[s];
@@ -63,6 +64,14 @@ class Bound {
       const double gradient = remote ? problem_.gradient_transfer() : 0;
       tail_[s] = gradient + (s == 1 ? times_[0].backward
                                     : times_[s - 1].input + tail_[s - 1]);
+    }
+    for (int s = 0; s < stages; ++s) {
+      period_[s] = times_[s].forward;
+      if (problem_.send_buffers == 1 && s + 1 < stages &&
+          problem_.remote_input[s + 1]) {
+        period_[s] += problem_.activation_transfer();
+      }
+      if (s > 0) period_[s] = std::max(period_[s], period_[s - 1]);
     }
     // Of stage 0 itself only its W is left after its I.
     tail_[0] = times_[0].backward - times_[0].input;
@@ -115,11 +124,11 @@ class Bound {
     const double forward = times_[s].forward;
     const int fitting =
         Fitting(problem_.budget[r], problem_.held[s].held_until_input);
+    // The next one starts no sooner than its input comes from the slowest rank
+    // above, and than the send buffer is free again.
+    const double period = period_[s];
     double work = window;
-    if (s + 1 < problem_.stages && problem_.remote_input[s + 1] &&
-        problem_.send_buffers == 1 && forward > 0) {
-      // The send buffer is not free before the message has arrived.
-      const double period = forward + problem_.activation_transfer();
+    if (period > forward) {
       const double whole = std::floor(window / period);
       work = whole * forward + std::min(forward, window - whole * period);
     }
@@ -147,6 +156,7 @@ class Bound {
   std::vector<LeastTimes> times_;    // (stage)
   std::vector<double> head_;         // (stage): H
   std::vector<double> first_input_;  // (stage): P
+  std::vector<double> period_;       // (stage): least between starts of F.
   std::vector<double> tail_;         // (stage): T and the W of stage 0.
 };
 

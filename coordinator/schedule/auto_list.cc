@@ -93,7 +93,6 @@ class ListScheduler {
     double free = 0;
     RankHolding holding;
     int in_flight = 0;
-    int put_off = 0;
     Op last = Op::kBackwardInput;
   };
   struct Choice {
@@ -133,10 +132,10 @@ class ListScheduler {
   Choice Decide(int r, double now) const {
     const Rank& rank = ranks_[r];
     int forward = kNone, input = kNone, weight = kNone;
-    double next = kNever;
+    double next = kNever, next_input = kNever;
     bool needs_memory = false;
-    const int most = policy_.most_in_flight.empty() ? ListPolicy::kAll
-                                                    : policy_.most_in_flight[r];
+    const Preference& preference = policy_.ranks[r];
+    const int most = preference.most_in_flight;
     // The deepest stage first: its micro-batch is the oldest.
     const std::vector<int>& own = problem_.stages_of[r];
     for (auto it = own.rbegin(); it != own.rend(); ++it) {
@@ -146,6 +145,7 @@ class ListScheduler {
         const double ready = InputReady(s);
         if (ready > now) {
           next = std::min(next, ready);
+          next_input = std::min(next_input, ready);
         } else if (!admission_.AllowsInput(s, rank.holding)) {
           needs_memory = true;
         } else if (input == kNone || stage.inputs < stages_[input].inputs) {
@@ -170,21 +170,23 @@ class ListScheduler {
         weight = s;
       }
     }
-    if (weight != kNone && rank.put_off > policy_.most_put_off) {
-      return {weight, Op::kBackwardWeight};
-    }
     if (input != kNone && forward != kNone) {
-      const bool take_input = policy_.first == ListPolicy::First::kInput ||
-                              (policy_.first == ListPolicy::First::kTurns &&
+      const bool take_input = preference.first == Preference::First::kInput ||
+                              (preference.first == Preference::First::kTurns &&
                                rank.last == Op::kForward);
       (take_input ? forward : input) = kNone;
     }
     if (input != kNone) return {input, backward_};
+    if (forward != kNone &&
+        next_input - now <
+            preference.least_forward_gap * problem_.times[forward].forward) {
+      forward = kNone;
+    }
     if (forward != kNone) return {forward, Op::kForward};
     if (weight != kNone &&
         (needs_memory ||
          next - now >=
-             policy_.least_gap * problem_.times[weight].backward_weight)) {
+             preference.least_gap * problem_.times[weight].backward_weight)) {
       return {weight, Op::kBackwardWeight};
     }
     return {.retry = next};
@@ -216,8 +218,6 @@ class ListScheduler {
           ++stage.weights;
           --rank.in_flight;
           --left_;
-        } else {
-          ++rank.put_off;
         }
         rank.last = choice.op;
         if (s > 0) {
@@ -227,7 +227,6 @@ class ListScheduler {
         break;
       case Op::kBackwardWeight:
         m = stage.weights++;
-        --rank.put_off;
         --rank.in_flight;
         break;
     }

@@ -10,8 +10,8 @@
 
 namespace penstock::coordinator::schedule {
 
-// What a free rank prefers.
-struct ListPolicy {
+// What a rank that is free prefers.
+struct Preference {
   enum class First {
     kInput,    // I before F.
     kForward,  // F before I.
@@ -21,13 +21,18 @@ struct ListPolicy {
   // A W is not begun where an F or I is known to become ready before this share
   // of it is done; the rank waits instead.
   double least_gap = 0;
-  // (rank): most chunk activations in flight, F to W; empty: what fits.
-  std::vector<int> most_in_flight;
-  // One B instead of I and W: less memory where W needs more than F leaves.
-  Backward backward = Backward::kSplit;
-  // W that may be put off, a rank; further ones go before I and F.
-  int most_put_off = kAll;
+  // The same of an F where an I is known to become ready.
+  double least_forward_gap = 0;
+  // Most chunk activations in flight, F to W, beside what fits.
+  int most_in_flight = kAll;
   static constexpr int kAll = 1 << 30;
+};
+
+struct ListPolicy {
+  std::vector<Preference> ranks;  // One entry a rank.
+  // kWhole: one B instead of I and W. Less memory where W needs more than F
+  // leaves.
+  Backward backward = Backward::kSplit;
 };
 
 struct ListResult {

@@ -24,6 +24,10 @@ namespace {
 constexpr double kTolerance = 1e-9;
 constexpr absl::string_view kName = "auto";
 
+// Of all searches together (auto_search.h): about 50 ms of one core.
+constexpr int64_t kListWork = 400'000;
+constexpr int64_t kBeamWork = 10'000'000;
+
 bool Less(double a, double b) { return a < b * (1 - kTolerance); }
 
 // An order that may be chosen, timed as if slots cost nothing: lowering can
@@ -50,11 +54,6 @@ double MostHeld(const AutoProblem& problem, const Memory& memory,
   }
   const std::vector<int64_t> peaks = PeakHeld(problem, orders);
   return static_cast<double>(*std::max_element(peaks.begin(), peaks.end()));
-}
-
-bool CountsSlots(const Memory& memory) {
-  return !memory.limits.empty() &&
-         (memory.slot.activation > 0 || memory.slot.gradient > 0);
 }
 
 absl::Status CheckChoice(int micro_batches, const AutoChoice& choice) {
@@ -92,7 +91,9 @@ class Chooser {
 
   absl::StatusOr<AutoSchedule> Run() && {
     for (size_t i = 0; i < laid_.size(); ++i) AddFixed(i);
-    for (size_t i = 0; i < laid_.size(); ++i) AddFound(i);
+    int64_t searches = 0;
+    for (const Laid& laid : laid_) searches += Rooms(laid).size();
+    for (size_t i = 0; i < laid_.size(); ++i) AddFound(i, searches);
     RETURN_IF_ERROR(TakeBest());
     if (!best_.has_value()) RETURN_IF_ERROR(TakeSequential());
     return std::move(*best_);
@@ -108,6 +109,15 @@ class Chooser {
               .chunks = placement.stages() / placement.ranks};
     }
   };
+
+  static std::vector<SlotRoom> Rooms(const Laid& laid) {
+    const Memory& memory = laid.options.memory;
+    if (memory.limits.empty() ||
+        (memory.slot.activation == 0 && memory.slot.gradient == 0)) {
+      return {SlotRoom::kFewest};
+    }
+    return {SlotRoom::kAmple, SlotRoom::kFewest};
+  }
 
   // Every fixed schedule that has a meaning on the placement and whose
   // activations leave room for the fewest slots.
@@ -146,17 +156,17 @@ class Chooser {
 
   // What a search finds that leaves ample room for slots, and one that leaves
   // the least: more slots can be worth more than more activations.
-  void AddFound(size_t i) {
+  void AddFound(size_t i, int64_t searches) {
     const Laid& laid = laid_[i];
-    for (const SlotRoom room : {SlotRoom::kAmple, SlotRoom::kFewest}) {
-      if (room == SlotRoom::kAmple && !CountsSlots(laid.options.memory)) {
-        continue;
-      }
+    for (const SlotRoom room : Rooms(laid)) {
       const AutoProblem problem =
           MakeAutoProblem(micro_batches_, laid.placement,
                           WithRoomForSlots(laid.placement, laid.options, room));
       std::optional<FoundOrder> found =
-          SearchOrder(problem, {.bound = laid.bound, .known = known_});
+          SearchOrder(problem, {.bound = laid.bound,
+                                .known = known_,
+                                .list_work = kListWork / searches,
+                                .beam_work = kBeamWork / searches});
       if (!found.has_value()) continue;
       AddCandidate(i, "search", problem, std::move(found->orders));
     }

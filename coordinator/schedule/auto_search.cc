@@ -1,6 +1,8 @@
 #include "coordinator/schedule/auto_search.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -10,40 +12,51 @@
 namespace penstock::coordinator::schedule {
 namespace {
 
-// Commands that the lists may play out in all; the first list is always played.
-constexpr int64_t kListWork = 300'000;
-// Cells of states that the beams may look at in all.
-constexpr int64_t kBeamWork = 10'000'000;
 constexpr double kTolerance = 1e-9;
 
-// How many chunk activations a rank may have in flight, beside its budget.
-enum class Depth {
-  kAll,     // What fits.
-  kNoSpan,  // 2 (K - r) - 1 micro-batches, as zb-h2: enough for equal stages.
-  kTwice,   // 2 K micro-batches: enough for most.
+using First = Preference::First;
+
+// The most useful first: chosen one by one so that the best of those before it
+// gains most over a few hundred random settings (auto_benchmark.cc prints what
+// is left to gain).
+constexpr Preference kPreferences[] = {
+    {First::kTurns, 0, 0},       {First::kInput, 0, 0.25},
+    {First::kTurns, 0.25, 0},    {First::kTurns, 0.5, 0.25},
+    {First::kInput, 0, 0.75},    {First::kForward, 0.5, 0},
+    {First::kTurns, 0.5, 0},     {First::kTurns, 0.25, 0.5},
+    {First::kInput, 0.25, 0.25}, {First::kInput, 0, 0},
+    {First::kTurns, 0.25, 0.25}, {First::kInput, 0.5, 0.75},
+    {First::kTurns, 0, 0.5},     {First::kTurns, 1, 0},
+    {First::kForward, 0, 0},     {First::kInput, 0.5, 0.5},
+    {First::kTurns, 0.5, 0.75},  {First::kTurns, 1, 0.25},
+    {First::kInput, 1, 1},       {First::kForward, 1, 0.25},
+    {First::kInput, 0.25, 0},    {First::kTurns, 0, 0.25},
+    {First::kTurns, 0.75, 0.5},  {First::kInput, 0, 1},
 };
 
-std::vector<int> MostInFlight(const AutoProblem& problem, Depth depth) {
-  if (depth == Depth::kAll) return {};
-  std::vector<int> most(problem.ranks, 2 * problem.ranks * problem.chunks);
-  if (depth == Depth::kNoSpan) {
-    for (int r = 0; r < problem.ranks; ++r) {
-      most[r] = std::max(problem.chunks,
-                         (2 * (problem.ranks - r) - 1) * problem.chunks);
-    }
+// Pseudo-random numbers that are the same everywhere.
+class Dice {
+ public:
+  int Below(int end) {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int>((state_ >> 33) % static_cast<uint64_t>(end));
   }
-  return most;
-}
+
+ private:
+  uint64_t state_ = 1;
+};
 
 class Search {
  public:
   Search(const AutoProblem& problem, const SearchLimits& limits)
-      : problem_(problem), limits_(limits) {}
+      : problem_(problem),
+        limits_(limits),
+        list_work_(limits.list_work),
+        beam_work_(limits.beam_work / StateWork()) {}
 
   std::optional<FoundOrder> Run() && {
     PlayLists();
     RunBeams();
-    if (!best_.has_value()) return std::nullopt;
     return std::move(best_);
   }
 
@@ -51,40 +64,93 @@ class Search {
   int64_t commands() const {
     return int64_t{3} * problem_.stages * problem_.micro_batches;
   }
-  bool Optimal() const {
-    return best_.has_value() &&
-           best_->makespan <= limits_.bound * (1 + kTolerance);
+  // What looking at one state costs, in cells of it.
+  int64_t StateWork() const {
+    return problem_.stages * int64_t{16 + problem_.micro_batches};
   }
+  double Known() const {
+    return best_.has_value() ? std::min(limits_.known, best_->makespan)
+                             : limits_.known;
+  }
+  bool Optimal() const { return Known() <= limits_.bound * (1 + kTolerance); }
 
   void PlayLists() {
-    int64_t left = kListWork;
-    if (WholeBackwardMayWin(problem_)) {
-      Offer(ScheduleList(problem_, {.backward = Backward::kWhole}));
-      left -= commands();
+    for (const Preference& preference : kPreferences) {
+      Play({.ranks = std::vector<Preference>(problem_.ranks, preference)});
+      if (Optimal() || !MayPlay()) break;
     }
-    for (const Depth depth : {Depth::kAll, Depth::kTwice, Depth::kNoSpan}) {
-      for (const ListPolicy::First first :
-           {ListPolicy::First::kInput, ListPolicy::First::kTurns,
-            ListPolicy::First::kForward}) {
-        for (const double gap : {0.0, 0.5, 1.0}) {
-          ListPolicy policy{.first = first, .least_gap = gap};
-          policy.most_in_flight = MostInFlight(problem_, depth);
-          Offer(ScheduleList(problem_, policy));
-          left -= commands();
-          if (left < commands() || Optimal()) return;
-        }
+    if (WholeBackwardMayWin(problem_)) {
+      Play({.ranks = std::vector<Preference>(problem_.ranks),
+            .backward = Backward::kWhole});
+    }
+    Mix();
+    Shallower();
+  }
+
+  // Two lists are kept for Shallower().
+  bool MayPlay() const { return list_work_ >= 3 * commands(); }
+
+  // Gives some neighbouring ranks another preference, as long as that helps.
+  void Mix() {
+    if (!best_.has_value()) return;
+    Dice dice;
+    while (MayPlay() && !Optimal()) {
+      ListPolicy policy = best_policy_;
+      const int first = dice.Below(problem_.ranks);
+      const int last =
+          std::min(problem_.ranks, first + 1 + dice.Below(problem_.ranks));
+      const Preference& preference =
+          kPreferences[dice.Below(std::size(kPreferences))];
+      std::fill(policy.ranks.begin() + first, policy.ranks.begin() + last,
+                preference);
+      Play(policy);
+    }
+  }
+
+  // Plays a list; whether it is the best so far.
+  bool Play(const ListPolicy& policy) {
+    list_work_ -= commands();
+    ListResult result = ScheduleList(problem_, policy);
+    if (!result.finished) return false;
+    if (problem_.tied_edges) {
+      result.makespan = TimeOrders(problem_, result.orders).makespan;
+    }
+    if (result.makespan > Known() * (1 - kTolerance)) return false;
+    best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
+    best_policy_ = policy;
+    return true;
+  }
+
+  // The same step with fewer activations in flight, where that costs no time:
+  // 2 K micro-batches are enough for most steps, 2 (K - r) - 1 for equal
+  // stages.
+  void Shallower() {
+    if (!best_.has_value()) return;
+    ListPolicy policy = best_policy_;
+    for (const bool falling : {false, true}) {
+      for (int r = 0; r < problem_.ranks; ++r) {
+        policy.ranks[r].most_in_flight =
+            problem_.chunks *
+            (falling ? 2 * (problem_.ranks - r) - 1 : 2 * problem_.ranks);
       }
+      ListResult result = ScheduleList(problem_, policy);
+      if (!result.finished) return;
+      if (problem_.tied_edges) {
+        result.makespan = TimeOrders(problem_, result.orders).makespan;
+      }
+      if (result.makespan > best_->makespan * (1 + kTolerance)) return;
+      best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
     }
   }
 
   // Wider and wider, until one proves that there is nothing better.
   void RunBeams() {
-    int64_t left = kBeamWork / StateWork();
     for (const int width : {16, 256, 16384}) {
-      if (Optimal() || left < 2 * commands()) return;
+      if (Optimal() || beam_work_ < 2 * commands()) return;
       BeamResult result = SearchBeam(
-          problem_, {.width = width, .known = Known(), .most_work = left});
-      left -= result.work;
+          problem_,
+          {.width = width, .known = Known(), .most_work = beam_work_});
+      beam_work_ -= result.work;
       if (result.found) {
         best_ = {.orders = std::move(result.orders),
                  .makespan = result.makespan};
@@ -93,32 +159,12 @@ class Search {
     }
   }
 
-  double Known() const {
-    return best_.has_value() ? std::min(limits_.known, best_->makespan)
-                             : limits_.known;
-  }
-
-  // What looking at one state costs, in cells of it.
-  int64_t StateWork() const {
-    return problem_.stages * int64_t{16 + problem_.micro_batches};
-  }
-
-  void Offer(ListResult result) {
-    if (!result.finished) return;
-    if (problem_.tied_edges) {
-      result.makespan = TimeOrders(problem_, result.orders).makespan;
-    }
-    if (result.makespan > limits_.known * (1 - kTolerance) ||
-        (best_.has_value() &&
-         result.makespan > best_->makespan * (1 - kTolerance))) {
-      return;
-    }
-    best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
-  }
-
   const AutoProblem& problem_;
   const SearchLimits& limits_;
+  int64_t list_work_;  // Commands left,
+  int64_t beam_work_;  // and states.
   std::optional<FoundOrder> best_;
+  ListPolicy best_policy_;  // What made it.
 };
 
 }  // namespace

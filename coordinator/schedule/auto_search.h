@@ -1,14 +1,20 @@
 // The search of the automatic scheduler on one placement. Internal to auto_*.
+//
+// First lists of preferences are played out (auto_list.h), the ones that most
+// often win first. Then, where the step is small enough for them, beam searches
+// (auto_beam.h), each wider than the one before, until one proves that nothing
+// better is left.
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_SEARCH_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_SEARCH_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "coordinator/schedule/auto_problem.h"
 
 namespace penstock::coordinator::schedule {
 
-// An order, and what it takes by TimeOrders and PeakHeld.
+// An order, and what it takes by TimeOrders.
 struct FoundOrder {
   Orders orders;
   double makespan = 0;
@@ -17,8 +23,12 @@ struct FoundOrder {
 struct SearchLimits {
   // StepLowerBound: an order that takes no longer ends the search.
   double bound = 0;
-  // Orders that take longer are of no use.
+  // What is known already: orders that take no less are of no use.
   double known = 0;
+  // Commands that lists may play out; the first list always is.
+  int64_t list_work = 0;
+  // Cells of states that beams may look at.
+  int64_t beam_work = 0;
 };
 
 // The best order found within the problem's budgets, or nothing where none

@@ -38,7 +38,7 @@ struct SavingsOptions {
   // Those longest on the path are computed while this many steps last, but
   // at least `least` of them. The default is about a tenth of a second.
   int64_t most_steps = 4'000'000;
-  int least = 16;
+  int least = 4;
 };
 
 // The parts of `simulation`'s critical path that take time: those computed

@@ -42,8 +42,8 @@ std::string NoRoots(absl::string_view path) {
 bool IsResult(absl::string_view name) {
   for (const absl::string_view result :
        {ids::kResolvedJobFile, ids::kEventsFile, ids::kMetricsFile,
-        ids::kSummaryFile, ids::kTraceFile, ids::kProfileFile,
-        ids::kModelFolder}) {
+        ids::kSummaryFile, ids::kTraceFile, ids::kPredictedFile,
+        ids::kProfileFile, ids::kModelFolder}) {
     if (name == result) return true;
   }
   return absl::StartsWith(name, ids::kUnfinishedModel);

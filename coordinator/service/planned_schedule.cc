@@ -10,12 +10,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/status/status_macros.h"
 #include "coordinator/schedule/auto_schedule.h"
 #include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/named_schedules.h"
 #include "coordinator/schedule/placement.h"
+#include "coordinator/schedule/text.h"
 #include "coordinator/schedule/verifier.h"
 
 namespace penstock::coordinator::service {
@@ -94,16 +96,30 @@ absl::Status Refusal(const absl::Status& status, double limit, int chunks) {
       absl::StrReplaceAll(status.message(), {{"bytes of activations", unit}})));
 }
 
-absl::StatusOr<PlannedSchedule> PlanFixed(
+// The order that the request sends, or a fixed one by its name.
+absl::StatusOr<schedule::Schedule> OrderOf(
     const v1::SimulateScheduleRequest& request) {
+  if (request.has_file()) {
+    schedule::CsvOptions csv{
+        .ranks = request.stages(),
+        .micro_batches = request.micro_batches(),
+        .name = std::string(absl::StripPrefix(request.schedule(), "file:"))};
+    if (request.chunks() != 0) csv.chunks = request.chunks();
+    return schedule::ParseCsv(request.file(), csv);
+  }
   schedule::Shape shape = ShapeOf(request);
   if (request.chunks() == 0) {
     const schedule::NamedSchedule* const row =
         schedule::FindSchedule(request.schedule());
     shape.chunks = row == nullptr ? 1 : row->default_chunks.value_or(1);
   }
+  return schedule::Generate(request.schedule(), shape);
+}
+
+absl::StatusOr<PlannedSchedule> PlanFixed(
+    const v1::SimulateScheduleRequest& request) {
   PlannedSchedule planned;
-  ASSIGN_OR_RETURN(planned.plan, schedule::Generate(request.schedule(), shape));
+  ASSIGN_OR_RETURN(planned.plan, OrderOf(request));
   ASSIGN_OR_RETURN(planned.options,
                    Options(request, planned.plan.rank_shape()));
   absl::StatusOr<schedule::LoweredProgram> lowered =
@@ -149,7 +165,8 @@ absl::StatusOr<PlannedSchedule> PlanAuto(
   RETURN_IF_ERROR(Refusal(made.status(), request.memory_limit(), 1));
   return PlannedSchedule{.plan = std::move(made->schedule),
                          .options = std::move(choices[made->choice].options),
-                         .program = std::move(made->program)};
+                         .program = std::move(made->program),
+                         .found = std::move(made->order)};
 }
 
 }  // namespace
@@ -158,8 +175,8 @@ absl::StatusOr<PlannedSchedule> PlanSchedule(
     const v1::SimulateScheduleRequest& request) {
   const schedule::NamedSchedule* const row =
       schedule::FindSchedule(request.schedule());
-  const bool searched =
-      row != nullptr && row->value == schedule::ScheduleKind::kAuto;
+  const bool searched = !request.has_file() && row != nullptr &&
+                        row->value == schedule::ScheduleKind::kAuto;
   return searched ? PlanAuto(request) : PlanFixed(request);
 }
 

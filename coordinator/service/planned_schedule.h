@@ -3,6 +3,8 @@
 #ifndef PENSTOCK_COORDINATOR_SERVICE_PLANNED_SCHEDULE_H_
 #define PENSTOCK_COORDINATOR_SERVICE_PLANNED_SCHEDULE_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "coordinator/schedule/lowered_program.h"
 #include "coordinator/schedule/lowering.h"
@@ -16,6 +18,7 @@ struct PlannedSchedule {
   schedule::Schedule plan;
   schedule::LoweringOptions options;
   schedule::LoweredProgram program;
+  std::string found;  // Of auto: what the order is, for people.
 };
 
 // InvalidArgument with the rule and the numbers, also when the order does not

@@ -46,11 +46,6 @@ constexpr Row kNotBuiltYet[] = {
      "the search for a number of stages; give a number"},
     {"pipeline.schedule", [](const JobSpec& s) { return !ScheduleIsBuilt(s); },
      "this schedule", schedule::GeneratorNames},
-    {"pipeline.chunks",
-     [](const JobSpec& s) {
-       return ScheduleIsBuilt(s) && s.pipeline.chunks.value_or(1) != 1;
-     },
-     "more than one chunk a rank"},
     {"pipeline.recompute",
      [](const JobSpec& s) {
        return s.pipeline.recompute == Recompute::kSelective;

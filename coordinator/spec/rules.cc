@@ -52,10 +52,11 @@ std::optional<int64_t> FixedChunks(ScheduleKind kind) {
   return row == nullptr ? std::nullopt : row->fixed_chunks;
 }
 
-// v where the job file says auto; nullopt only for schedule: auto.
+// v where the job file says auto; nullopt: the planner's choice, or the order's
+// of a file.
 std::optional<int64_t> DefaultChunks(ScheduleKind kind) {
   const schedule::NamedSchedule* const row = schedule::FindSchedule(kind);
-  return row == nullptr ? 1 : row->default_chunks;
+  return row == nullptr ? std::nullopt : row->default_chunks;
 }
 
 // One job being finished; lives for one call.

@@ -23,7 +23,10 @@ int64_t Busy(const std::vector<v1::OpTiming>& timings) {
 }  // namespace
 
 StepRunner::StepRunner(const StageAssignment& assignment, const Deps& deps)
-    : assignment_(assignment), deps_(deps), compute_(*deps.compute) {
+    : assignment_(assignment),
+      deps_(deps),
+      compute_(*deps.compute),
+      begun_(*deps.clock) {
   for (size_t i = 0; i < assignment.chunks.size(); ++i) {
     if (assignment.chunks[i].range.head) head_ = i;
     if (assignment.chunks[i].range.embedding) embedding_ = i;
@@ -150,6 +153,10 @@ absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
 absl::Status StepRunner::RunCommands(const Program& program,
                                      const Stopped& stopped,
                                      v1::EvalReport* evaluation) {
+  // The stream has passed the program before, so nothing waits for its begin.
+  begun_.Reset();
+  begun_.Signal(absl::OkStatus());
+  compute_.Wait(begun_);
   stash_->BeginStep();
   ports_->BeginProgram(program.step);
   if (program.trains() && embedding_ != kNone &&

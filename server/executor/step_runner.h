@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "server/device/device.h"
+#include "server/device/host_event.h"
 #include "server/executor/activation_stash.h"
 #include "server/executor/command_board.h"
 #include "server/executor/edge_ports.h"
@@ -102,6 +103,7 @@ class StepRunner {
   std::unique_ptr<HostInputs> inputs_;
   std::unique_ptr<LossBuffer> losses_;  // With the head only.
   std::unique_ptr<device::Event> passed_;
+  device::HostEvent begun_;  // The program: what it waits for beside messages.
 };
 
 }  // namespace penstock::server::executor

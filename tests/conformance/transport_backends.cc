@@ -7,11 +7,14 @@
 #include "common/log/log.h"
 #include "common/time/real_clock.h"
 #include "server/transport/inprocess/hub.h"
+#include "server/transport/modelled/modelled_transport.h"
 #include "server/transport/tcp/listener.h"
 #include "tests/conformance/transport_harness.h"
 
 namespace penstock::testing {
 namespace {
+
+using server::transport::MovedBy;
 
 class InProcessWorld final : public World {
  public:
@@ -34,10 +37,14 @@ class InProcessWorld final : public World {
 // Each rank has a listener of its own, as each daemon has.
 class TcpWorld final : public World {
  public:
+  explicit TcpWorld(MovedBy moved_by) : moved_by_(moved_by) {}
+
   std::unique_ptr<server::transport::Transport> Join(
       int rank, const std::vector<Link>& links) override {
-    auto transport = ListenerOf(rank).CreateTransport(OptionsOf(
-        rank, links, [this](int peer) { return ListenerOf(peer).address(); }));
+    server::transport::TransportOptions options = OptionsOf(
+        rank, links, [this](int peer) { return ListenerOf(peer).address(); });
+    options.moved_by = moved_by_;
+    auto transport = ListenerOf(rank).CreateTransport(options);
     CHECK_OK(transport.status());
     return *std::move(transport);
   }
@@ -54,26 +61,56 @@ class TcpWorld final : public World {
     return *listener;
   }
 
+  const MovedBy moved_by_;
   common::time::RealClock clock_;
   std::map<int, std::unique_ptr<server::transport::tcp::Listener>> listeners_;
 };
+
+// Of the worlds that need one for their life.
+const common::time::RealClock kClock;
+
+// Another world's transports, with modelled transfers.
+class ModelledWorld final : public World {
+ public:
+  explicit ModelledWorld(std::unique_ptr<World> carriers)
+      : carriers_(std::move(carriers)) {}
+
+  std::unique_ptr<server::transport::Transport> Join(
+      int rank, const std::vector<Link>& links) override {
+    return server::transport::modelled::ModelTransfers(
+        carriers_->Join(rank, links),
+        {.latency = absl::Microseconds(300), .seconds_per_byte = 1e-9}, kClock);
+  }
+
+ private:
+  const std::unique_ptr<World> carriers_;
+};
+
+std::unique_ptr<World> Tcp(MovedBy moved_by) {
+  return std::make_unique<TcpWorld>(moved_by);
+}
+std::unique_ptr<World> InProcess() {
+  return std::make_unique<InProcessWorld>(
+      server::transport::inprocess::HubOptions{.clock = &kClock});
+}
 
 }  // namespace
 
 std::vector<Backend> TransportBackends() {
   return {
-      {"InProcess",
-       [] {
-         return std::make_unique<InProcessWorld>(
-             server::transport::inprocess::HubOptions());
-       }},
+      {"InProcess", InProcess},
       {"InProcessDelayed",
        [] {
          return std::make_unique<InProcessWorld>(
              server::transport::inprocess::HubOptions{
                  .max_delay = absl::Microseconds(300), .seed = 11});
        }},
-      {"Tcp", [] { return std::make_unique<TcpWorld>(); }},
+      {"InProcessModelled",
+       [] { return std::make_unique<ModelledWorld>(InProcess()); }},
+      {"Tcp", [] { return Tcp(MovedBy::kWhoWaits); }},
+      {"TcpMovedByLoop", [] { return Tcp(MovedBy::kLoop); }},
+      {"TcpModelled",
+       [] { return std::make_unique<ModelledWorld>(Tcp(MovedBy::kLoop)); }},
   };
 }
 

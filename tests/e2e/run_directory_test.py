@@ -38,7 +38,7 @@ class RunDirectoryTest(pc.PenstockCase):
     run = self.work / "run"
     self.assertLessEqual(
         {"job.yaml", "summary.json", "metrics.jsonl", "events.jsonl",
-         "trace.json", "report.html", "model", "logs"}, {p.name for p in run.iterdir()})
+         "trace.json", "predicted.json", "report.html", "model", "logs"}, {p.name for p in run.iterdir()})
     self.assertFalse([p for p in run.rglob("*") if "tmp" in p.name])
     self.assertEqual(sorted(p.name for p in (run / "logs").iterdir()),
                      ["coordinator.log", "stage-0.log", "stage-1.log"])
@@ -48,6 +48,7 @@ class RunDirectoryTest(pc.PenstockCase):
     self.check_metrics(summary)
     self.check_events()
     self.check_trace()
+    self.check_predicted(summary)
     self.check_model(summary)
     self.check_report(summary)
     self.assertNothingStays()
@@ -133,6 +134,22 @@ class RunDirectoryTest(pc.PenstockCase):
     self.assertTrue(any(whole <= found for found in commands), commands)
     self.assertTrue(all(e["dur"] >= 0 for e in spans))
 
+  def check_predicted(self, summary):
+    predicted = json.loads((self.work / "run/predicted.json").read_text())
+    self.assertEqual(predicted["realisation"], summary["realisation"])
+    self.assertAlmostEqual(
+        predicted["step_seconds"] / predicted["measured_step_seconds"],
+        summary["realisation"], places=5)
+    self.assertEqual([r["rank"] for r in predicted["ranks"]], [0, 1])
+    for stage, rank in enumerate(predicted["ranks"]):
+      self.assertEqual({name for name, _, _ in rank["commands"]},
+                       {f"{stage}{op}{m}" for op in "FB" for m in range(4)})
+      ends = [0] + [end for _, _, end in rank["commands"]]
+      for before, (_, start, end) in zip(ends, rank["commands"]):
+        self.assertLessEqual(before, start)
+        self.assertLessEqual(start, end)
+        self.assertLessEqual(end, predicted["step_seconds"] + 1e-9)
+
   def check_model(self, summary):
     model = self.work / "run/model"
     self.assertEqual(summary["weights_sha256"], pc.weights_sha256(model))
@@ -149,18 +166,23 @@ class RunDirectoryTest(pc.PenstockCase):
   def check_report(self, summary):
     html = (self.work / "run/report.html").read_text()
     number = int(re.search(r"<h2>Step (\d+), rank by rank</h2>", html)[1])
-    # One row a stage, and in it its 2 M commands of that step.
-    rows = re.findall(r'<text x="0" y="[\d.]+" style="[^"]*">rank (\d+)<',
-                      html)
-    self.assertEqual(rows, ["0", "1"])
-    cells = re.findall(r'<rect class="[FB]\d+" x="[\d.]+" y="([\d.]+)"[^>]*>'
-                       r"<title>(\d[FB]\d): ", html)
-    self.assertEqual(
-        sorted(name for _, name in cells),
-        sorted(f"{s}{op}{m}" for s in (0, 1) for op in "FB" for m in range(4)))
-    heights = [{y for y, name in cells if name[0] == stage} for stage in "01"]
-    self.assertEqual([len(of_stage) for of_stage in heights], [1, 1], cells)
-    self.assertNotEqual(*heights)
+    predicted, measured = html.split("<h3>Measured</h3>")
+    self.assertIn("<h3>Predicted</h3>", predicted)
+    for picture in predicted, measured:
+      # One row a stage, and in it its 2 M commands of that step.
+      rows = re.findall(r'<text x="0" y="[\d.]+" style="[^"]*">rank (\d+)<',
+                        picture)
+      self.assertEqual(rows, ["0", "1"])
+      cells = re.findall(r'<rect class="[FB]\d+" x="[\d.]+" y="([\d.]+)"[^>]*>'
+                         r"<title>(\d[FB]\d): ", picture)
+      self.assertEqual(
+          sorted(name for _, name in cells),
+          sorted(f"{s}{op}{m}" for s in (0, 1) for op in "FB"
+                 for m in range(4)))
+      heights = [{y for y, name in cells if name[0] == stage}
+                 for stage in "01"]
+      self.assertEqual([len(of_stage) for of_stage in heights], [1, 1], cells)
+      self.assertNotEqual(*heights)
     # The bubble that was measured beside the textbook's.
     figures = dict(re.findall(r"<span>([^<]+)</span><b>([^<]+) %</b>", html))
     measured = self.json_lines("metrics.jsonl")[number - 1]["bubble_rate"]

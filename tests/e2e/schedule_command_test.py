@@ -33,6 +33,20 @@ class ScheduleCommandTest(pc.PenstockCase):
     self.assertEqual(edges, {(0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)})
     self.assertTrue(all(edge["capacity"] >= 1 for edge in got["edges"]))
     self.assertTrue(got["critical_path"])
+    self.assertEqual(got["closed_form"]["formula"], "(K−1)/(M+K−1)")
+    self.assertAlmostEqual(got["closed_form"]["bubble_rate"], 3 / 11)
+    self.assertEqual(got["chunks"], 1)
+    self.assertEqual([rank["idle"] for rank in got["ranks"]], [9] * 4)
+    self.assertEqual([rank["first_start"] for rank in got["ranks"]],
+                     [0, 1, 2, 3])
+    self.assertEqual([rank["peak_activations"] for rank in got["ranks"]],
+                     [4, 3, 2, 1])
+    # The parts of the path are all of it, and none saves more than its share.
+    self.assertAlmostEqual(sum(s["on_path"] for s in got["savings"]), 33)
+    for saving in got["savings"]:
+      self.assertGreaterEqual(saving["saved"], 0)
+      self.assertLessEqual(saving["saved"], saving["on_path"] / 100 + 1e-9)
+    self.assertGreater(got["savings"][0]["saved"], 0)
 
   def test_naive_and_times(self):
     got = json.loads(self.simulate(
@@ -46,7 +60,30 @@ class ScheduleCommandTest(pc.PenstockCase):
     table = self.simulate("--schedule", "gpipe", "--stages", "2",
                           "--micro-batches", "3")
     self.assertIn("makespan 12  bubble rate 25.00 %", table)
-    self.assertIn("PEAK IN FLIGHT", table)
+    self.assertIn("textbook bubble rate (K−1)/(M+K−1) = 25.00 %", table)
+    self.assertRegex(table, r"(?m)^RANK +BUSY +IDLE +FIRST START +LAST END +"
+                     r"PEAK IN FLIGHT\n0 +9 +3 +0 +12 +3$")
+    self.assertRegex(table, r"(?m)^EDGE +FROM RANK +TO RANK +CAPACITY\n0->1 ")
+    self.assertRegex(table, r"(?m)^CRITICAL PATH +COUNT +TIME +SHARE +"
+                     r"1 % FASTER SAVES\n")
+
+  def test_every_schedule_needs_no_chunks_flag(self):
+    for schedule, chunks in (
+        ("naive", 1), ("gpipe", 1), ("1f1b", 1), ("interleaved", 2),
+        ("looped-bfs", 2), ("zb-h1", 1), ("zb-h2", 1), ("zb1p-interleaved", 1),
+        ("zb-v", 2), ("v-half", 2), ("v-min", 2), ("dualpipe-v", 2),
+        ("auto", None)):
+      with self.subTest(schedule):
+        shape = ("--stages", "2", "--micro-batches", "4")
+        got = json.loads(
+            self.simulate("--schedule", schedule, *shape, "-o", "json"))
+        self.assertIn(got["chunks"], (1, 2) if chunks is None else (chunks,))
+        self.assertEqual(got["found"] is None, schedule != "auto")
+        # The order itself goes through the verifier as it is.
+        csv = self.simulate("--schedule", schedule, *shape, "-o", "csv")
+        (self.work / "order.csv").write_text(csv)
+        done = self.penstock("verify", "order.csv", *shape)
+        self.assertEqual(done.code, 0, done)
 
   def test_svg_is_a_picture_of_every_command(self):
     svg = self.simulate("--schedule", "1f1b", "--stages", "4",
@@ -76,6 +113,16 @@ class ScheduleCommandTest(pc.PenstockCase):
                              "--micro-batches", "4")
         self.assertEqual(done.code, 0, done)
         self.assertIn("16 commands, correct", done.stdout)
+        # And simulated, as what it was made from.
+        for form in ("csv", "json"):
+          shape = ("--stages", "2", "--micro-batches", "4", "-o", form)
+          got = self.simulate("--schedule", f"file:{path.name}", *shape)
+          wanted = self.simulate("--schedule", schedule, *shape)
+          if form == "json":
+            got, wanted = json.loads(got), json.loads(wanted)
+            self.assertIsNone(got.pop("closed_form"))
+            self.assertTrue(wanted.pop("closed_form"))
+          self.assertEqual(got, wanted)
         self.write_job()
         from_file = self.succeed("--set", f"pipeline.schedule=file:{path.name}",
                                  run_dir=f"file-{schedule}")
@@ -151,9 +198,9 @@ class ScheduleCommandTest(pc.PenstockCase):
 
   def test_refusals(self):
     for arguments, wanted in (
-        (("--schedule", "auto"), "not built yet|naive, gpipe, 1f1b"),
+        (("--schedule", "dualpipe-v"), "M must be at least 2K"),
         (("--schedule", "2f2b"), "2f2b"),
-        (("--schedule", "file:a.csv"), "penstock verify FILE"),
+        (("--schedule", "file:a.csv"), "schedule file a.csv"),
         (("--schedule", "1f1b", "--micro-batches", "0"), "micro.batches"),
         (("--schedule", "1f1b", "--stages", "0"), "ranks is 0"),
         (("--schedule", "1f1b", "-o", "xml"), "xml"),

@@ -2,6 +2,7 @@
 // allocates, to the byte: every shape, cut, schedule and device.
 // The planner knows nothing of server/; this holds them together.
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -14,6 +15,8 @@
 #include "coordinator/dispatch/spec_messages.h"
 #include "coordinator/planner/device_sizes.h"
 #include "coordinator/planner/plan.h"
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/named_schedules.h"
 #include "gtest/gtest.h"
 #include "server/device/cpu/factory.h"
 #include "server/device/cpu/isa.h"
@@ -35,6 +38,7 @@ using coordinator::dispatch::NewJob;
 using coordinator::dispatch::Options;
 using coordinator::planner::Plan;
 using coordinator::planner::RankMemory;
+namespace schedule = coordinator::schedule;
 namespace spec = coordinator::spec;
 
 // Odd sizes on purpose: nothing may rest on powers of two.
@@ -63,10 +67,20 @@ NewJob RandomJob(std::mt19937& random) {
       .global = 0, .micro_batch = draw(1, 3), .micro_batches = micro_batches};
   job.spec.batch.global = *job.spec.batch.micro_batch * micro_batches;
   job.spec.pipeline.stages = draw(1, model.layers + 2);
-  const spec::ScheduleKind kinds[] = {spec::ScheduleKind::kNaive,
-                                      spec::ScheduleKind::kGpipe,
-                                      spec::ScheduleKind::k1F1B};
-  job.spec.pipeline.schedule = kinds[draw(0, 2)];
+  // One that has a meaning for so many micro-batches and layers.
+  for (bool runs = false; !runs;) {
+    const auto& named = schedule::kNamedSchedules[draw(
+        0, std::size(schedule::kNamedSchedules) - 1)];
+    const int chunks = named.fixed_chunks.value_or(draw(1, 3));
+    const schedule::Shape shape{
+        .ranks = static_cast<int>(*job.spec.pipeline.stages),
+        .chunks = chunks,
+        .micro_batches = static_cast<int>(micro_batches)};
+    runs = shape.ranks * shape.chunks <= model.layers + 2 &&
+           schedule::Generate(named.name, shape).ok();
+    job.spec.pipeline.schedule = named.value;
+    job.spec.pipeline.chunks = chunks;
+  }
   job.spec.pipeline.recompute =
       draw(0, 1) == 1 ? spec::Recompute::kFull : spec::Recompute::kNone;
   if (draw(0, 2) == 0) {

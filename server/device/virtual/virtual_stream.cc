@@ -11,36 +11,28 @@ namespace penstock::server::device::virtual_device {
 
 using common::time::MonotonicTime;
 
-void VirtualStream::GoOn() {
-  if (!now_.has_value()) now_ = clock_.Monotonic();
-}
-
 void VirtualStream::Record(Event& event) {
   static_cast<host::InlineEvent&>(event).Complete(status_);
-  now_.reset();
 }
 
 void VirtualStream::Wait(const Event& event) {
-  GoOn();
   if (!status_.ok()) return;
   const bool done = event.Done();
   status_ = event.Await(absl::InfiniteFuture());
   if (const auto at = event.done_at(); at.has_value()) {
-    now_ = std::max(*now_, *at);
+    now_ = std::max(now_, *at);
   } else if (!done) {
-    now_ = std::max(*now_, clock_.Monotonic());
+    now_ = std::max(now_, clock_.Monotonic());
   }
 }
 
 void VirtualStream::Call(std::function<void(const absl::Status&)> function) {
-  GoOn();
   function(status_);
 }
 
 void VirtualStream::Occupy(absl::Duration time, const Event& stop) {
-  GoOn();
-  *now_ += time;
-  if (status_.ok()) HoldUntil(*now_, stop);
+  now_ += time;
+  if (status_.ok()) HoldUntil(now_, stop);
 }
 
 void VirtualStream::HoldUntil(MonotonicTime end, const Event& stop) {
@@ -58,15 +50,6 @@ void VirtualStream::HoldUntil(MonotonicTime end, const Event& stop) {
     CHECK(!status_.ok()) << "what stops a stream is pending, or has failed";
     return;
   }
-}
-
-std::optional<MonotonicTime> VirtualStream::modelled_now() const {
-  return now_.has_value() ? *now_ : clock_.Monotonic();
-}
-
-absl::Status VirtualStream::Synchronize(absl::Time /*deadline*/) {
-  now_.reset();
-  return status_;
 }
 
 }  // namespace penstock::server::device::virtual_device

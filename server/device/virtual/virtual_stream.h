@@ -6,11 +6,10 @@
 //   end   = start + modelled time
 //
 // What it waits for was there when its event says so (Event::done_at), which
-// the thread may have slept through. What is enqueued after the host has
-// looked at the stream (Record, Synchronize) starts no earlier than now. The
-// thread is held until `end`, so nothing is seen of the work before. A thread
-// that comes late, since its math or its waking up took longer, goes on at
-// once; the modelled times do not slip.
+// the thread may have slept through. The thread is held until `end`, so nothing
+// is seen of the work before. A thread that comes late, since its math or its
+// waking up took longer, goes on at once; the modelled times do not slip. So
+// whoever begins something new lets it wait for an event of now.
 #ifndef PENSTOCK_SERVER_DEVICE_VIRTUAL_VIRTUAL_STREAM_H_
 #define PENSTOCK_SERVER_DEVICE_VIRTUAL_VIRTUAL_STREAM_H_
 
@@ -36,21 +35,19 @@ class VirtualStream final : public Stream {
   void Call(std::function<void(const absl::Status&)> function) override;
   // Blocks until the time is over on the clock, or `stop` fails.
   void Occupy(absl::Duration time, const Event& stop) override;
-  std::optional<common::time::MonotonicTime> modelled_now() const override;
+  std::optional<common::time::MonotonicTime> modelled_now() const override {
+    return now_;
+  }
   absl::Status status() const override { return status_; }
-  absl::Status Synchronize(absl::Time deadline) override;
+  absl::Status Synchronize(absl::Time /*deadline*/) override { return status_; }
 
  private:
-  // Makes the stream's time the clock's where the host has looked at it.
-  void GoOn();
   void HoldUntil(common::time::MonotonicTime end, const Event& stop);
 
   const common::time::Clock& clock_;
   absl::Status status_;
-  // How far it has come; nullopt: the host has looked at it, and nothing is
-  // enqueued since.
-  std::optional<common::time::MonotonicTime> now_;
-  bool wakes_exactly_ = false;  // This thread's timers are.
+  common::time::MonotonicTime now_;  // How far it has come.
+  bool wakes_exactly_ = false;       // This thread's timers are.
 };
 
 }  // namespace penstock::server::device::virtual_device

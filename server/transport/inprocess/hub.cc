@@ -14,9 +14,11 @@ namespace {
 class InProcessTransport final : public Transport {
  public:
   InProcessTransport(std::shared_ptr<Exchange> exchange, int64_t epoch,
+                     const common::time::Clock* clock,
                      std::unique_ptr<Member> member)
       : exchange_(std::move(exchange)),
         epoch_(epoch),
+        clock_(clock),
         member_(std::move(member)) {}
   ~InProcessTransport() override { exchange_->Leave(*member_); }
 
@@ -27,7 +29,8 @@ class InProcessTransport final : public Transport {
     return exchange_->Unconnected(*member_);
   }
   absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override {
-    return std::make_unique<device::HostEvent>();
+    if (clock_ == nullptr) return std::make_unique<device::HostEvent>();
+    return std::make_unique<device::HostEvent>(*clock_);
   }
   void Send(const Edge& edge, const Tag& tag, const device::Tensor& payload,
             device::Stream& after, device::Event& done) override {
@@ -75,13 +78,14 @@ class InProcessTransport final : public Transport {
 
   const std::shared_ptr<Exchange> exchange_;
   const int64_t epoch_;
+  const common::time::Clock* const clock_;  // May be null.
   const std::unique_ptr<Member> member_;
 };
 
 }  // namespace
 
 Hub::Hub(const HubOptions& options)
-    : exchange_(std::make_shared<Exchange>(options)) {}
+    : clock_(options.clock), exchange_(std::make_shared<Exchange>(options)) {}
 
 Hub::~Hub() { exchange_->Stop(); }
 
@@ -89,7 +93,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Hub::Join(
     const std::string& name, const TransportOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Member> member,
                    exchange_->Join(name, options));
-  return std::make_unique<InProcessTransport>(exchange_, options.epoch,
+  return std::make_unique<InProcessTransport>(exchange_, options.epoch, clock_,
                                               std::move(member));
 }
 

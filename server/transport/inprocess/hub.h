@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/time/clock.h"
 #include "server/transport/transport.h"
 
 namespace penstock::server::transport::inprocess {
@@ -41,6 +42,8 @@ struct HubOptions {
   absl::Duration max_delay = absl::ZeroDuration();
   uint64_t seed = 0;  // Of the delays.
   std::vector<Fault> faults;
+  // Of the events' done_at(); null: nobody notes it. Outlives every event.
+  const common::time::Clock* clock = nullptr;
 };
 
 class Exchange;
@@ -60,6 +63,7 @@ class Hub {
       const std::string& name, const TransportOptions& options);
 
  private:
+  const common::time::Clock* const clock_;
   // Shared with the transports: the last one of them ends it.
   std::shared_ptr<Exchange> exchange_;
 };

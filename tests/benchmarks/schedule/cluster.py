@@ -41,7 +41,8 @@ class Shape:
   def __init__(self, schedule, ranks, micro_batches, op, transfer=0.0):
     self.schedule, self.ranks = schedule, ranks
     self.micro_batches, self.op, self.transfer = micro_batches, op, transfer
-    self.chunks = {"interleaved": 2, "zb-v": 2, "v-half": 2}.get(schedule)
+    self.chunks = {"interleaved": 2, "zb-v": 2, "v-half": 2,
+                   "auto": 2}.get(schedule)
 
   def __str__(self):
     name = f"{self.schedule}-{self.ranks}-{self.micro_batches}-{ms(self.op)}"
@@ -59,10 +60,12 @@ class Programs:
     build = pathlib.Path(build).resolve()
     self.bin, self.bare = build / "bin", build / "benchmarks/bare_pipeline"
     self.device = device
-    self.folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-bench-"))
+    self.folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-bench-",
+                                               dir="/tmp"))
     tokens = array.array("H", random.Random(7).choices(range(16), k=20000))
     with open(self.folder / "tokens.bin", "wb") as file:
       tokens.tofile(file)
+    self.failed = False
     self._runs = 0
     self._orders = {}
 
@@ -71,6 +74,11 @@ class Programs:
 
   def __exit__(self, *_):
     shutil.rmtree(self.folder, ignore_errors=True)
+
+  def not_measured(self, what, failure):
+    """The line that says so."""
+    self.failed = True
+    return f"\nNot measured: {what}: {failure}\n"
 
   def new_name(self, what):
     self._runs += 1
@@ -180,7 +188,8 @@ class Cluster:
                   "--threads", "1")
 
   def _start(self, log, program, *arguments):
-    child = subprocess.Popen([self._programs.bin / program, *arguments],
+    child = subprocess.Popen([self._programs.bin / program, *arguments,
+                              "--die-with-parent", str(os.getpid())],
                              stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     self._children.append(child)
     return child

@@ -43,14 +43,12 @@ def span_bubbles(run):
 
 
 def barriers(run):
-  """Of the traced steps: seconds in which no rank is between the first op of
-  all and the last. The reports, the releases, the updates and their acks."""
-  result = []
-  for step, ops in sorted(run.traced().items()):
-    if step > WARM_UP:
-      result.append(run.seconds[step - 1] - (max(end for _, _, end, _ in ops) -
-                                             min(start for _, start, _, _ in ops)))
-  return result
+  """Seconds from the end of a step's last op, of all ranks, to the start of the
+  next one's first, where both are traced: reports, releases and updates."""
+  traced = run.traced()
+  return [min(start for _, start, _, _ in traced[step + 1]) -
+          max(end for _, _, end, _ in traced[step])
+          for step in sorted(traced) if step > WARM_UP and step + 1 in traced]
 
 
 def realisation(programs, settings, say):
@@ -78,7 +76,7 @@ def realisation(programs, settings, say):
               gaps += barriers(run)
               bare_span += [step["span_bubble_rate"] for step in steps]
           except Failed as failure:
-            skipped.append(f"{shape}: {failure}")
+            skipped.append(programs.not_measured(shape, failure))
             continue
           makespan = simulated["makespan"]
           rows.append([
@@ -104,11 +102,11 @@ def realisation(programs, settings, say):
       table(["schedule", "M", "op", "simulated", "step", "bare step",
              "simulated / step", "simulated / bare", "bare / step", "turns"],
             rows) +
-      "\nSpan bubbles in %, and what of a step is not between the first op of "
-      "all ranks and the last: the barrier, in ms.\n\n" +
+      "\nSpan bubbles in %, and the barrier in ms: from the last op of a step "
+      "to the first of the next.\n\n" +
       table(["schedule", "M", "op", "simulated", "span bubble", "bare",
              "difference", "barrier"], spans) +
-      "".join(f"\nNot measured: {what}\n" for what in skipped))
+      "".join(skipped))
 
 
 def barrier(programs, settings, say):
@@ -125,7 +123,7 @@ def barrier(programs, settings, say):
         free = programs.run_bare(shape, settings.steps, barrier=False)
         alone += [step["seconds"] for step in warm(free["steps"])]
     except Failed as failure:
-      skipped.append(f"{shape}: {failure}")
+      skipped.append(programs.not_measured(shape, failure))
       continue
     simulated = done["simulated"]
     cost = simulated["makespan"] - simulated["longest_span"]
@@ -141,7 +139,7 @@ def barrier(programs, settings, say):
           "bare program with and without.\n\n" +
           table(["schedule", "M", "op", "makespan", "span", "cost",
                  "with barrier", "without", "cost"], rows) +
-          "".join(f"\nNot measured: {what}\n" for what in skipped))
+          "".join(skipped))
 
 
 def tax(programs, settings, say):
@@ -268,7 +266,7 @@ def transfer(programs, settings, say):
             simulated[shape] = done["simulated"]["makespan"]
             bare[shape] += [s["seconds"] for s in warm(done["steps"])]
       except Failed as failure:
-        skipped.append(f"{without}: {failure}")
+        skipped.append(programs.not_measured(without, failure))
         continue
       bound = simulated[with_it] - simulated[without]
       grown = median(seconds[with_it]) - median(seconds[without])
@@ -287,7 +285,7 @@ def transfer(programs, settings, say):
           table(["schedule", "M", "op", "transfer", "step without",
                  "step with", "simulated growth", "growth", "bare growth",
                  "beyond / transfers"], rows) +
-          "".join(f"\nNot measured: {what}\n" for what in skipped))
+          "".join(skipped))
 
 
 PARTS = {"realisation": realisation, "barrier": barrier, "tax": tax,

@@ -6,7 +6,8 @@ transfers, each beside the bare program that only waits (bare_pipeline.cc).
   ./dev bench schedules [--quick] [--parts tax,stopped] [--schedules 1f1b,zb-h2]
 
 Prints a table and writes it to build/bench/schedules.md. The whole takes about
-half an hour, --quick some minutes. Nothing else should run meanwhile.
+half an hour, --quick some minutes. Nothing else should run meanwhile; where
+something does, `chrt -r 10 ./dev bench schedules` puts both sides before it.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import os
 import pathlib
 import platform
 import shlex
+import signal
 import sys
 
 import cluster
@@ -88,6 +90,7 @@ def main():
                       help="folder of the build (build/dev)")
   parser.add_argument("--out", default=ROOT / "build/bench/schedules.md")
   arguments = parser.parse_args()
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # And tidy up.
   settings = (Smoke if arguments.smoke else
               Quick if arguments.quick else Settings)
   if arguments.schedules:
@@ -103,14 +106,12 @@ def main():
 
   text = ["# Schedules as they run\n", None]
   begun = f"load {os.getloadavg()[0]:.2f} at the start"
-  failed = False
   with cluster.Programs(arguments.build, arguments.device) as programs:
     for part in wanted:
       try:
         text.append(parts.PARTS[part](programs, settings, say))
       except cluster.Failed as failure:
-        failed = True
-        text.append(f"## {part}\n\nNot measured: {failure}\n")
+        text.append(f"## {part}\n" + programs.not_measured(part, failure))
   text[1] = (f"{now()}, {machine()}; {begun}, {os.getloadavg()[0]:.2f} at the "
              f"end; {cluster.git_revision()}; device {arguments.device}.\n\n"
              f"    {shlex.join(sys.argv)}\n")
@@ -119,7 +120,7 @@ def main():
   out.parent.mkdir(parents=True, exist_ok=True)
   out.write_text(whole, encoding="utf-8")
   print(whole)
-  return 1 if failed else 0
+  return 1 if programs.failed else 0
 
 
 if __name__ == "__main__":

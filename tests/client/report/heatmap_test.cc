@@ -87,6 +87,19 @@ TEST(HeatmapTest, AStepEndBeforeTheLastCommandIsIgnored) {
             HeatmapSvg(SmallStep(), {}));
 }
 
+TEST(HeatmapTest, ALongerAxisLeavesTheStepAsLongAsItIs) {
+  const std::string svg = HeatmapSvg(SmallStep(), {.least_span = .18});
+  // The step takes 90 ms, half of the axis; the shares are of the step.
+  EXPECT_THAT(svg, HasSubstr(">180</text>"));
+  EXPECT_THAT(svg, HasSubstr(">67 %</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr("barrier")));
+  EXPECT_EQ(HeatmapSvg(SmallStep(), {.least_span = .05}),
+            HeatmapSvg(SmallStep(), {}));
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(HeatmapSvg(SmallStep(), {.least_span = inf}),
+            HeatmapSvg(SmallStep(), {}));
+}
+
 TEST(HeatmapTest, TextIsMeasuredInCharacters) {
   const auto with = [](const std::string& detail) {
     return HeatmapSvg(SmallStep(), {.rows = {{"rank 0", detail}}});
@@ -96,12 +109,20 @@ TEST(HeatmapTest, TextIsMeasuredInCharacters) {
 }
 
 TEST(HeatmapTest, LaterChunksOfARankAreUnderlined) {
-  EXPECT_THAT(HeatmapSvg(SmallStep(), {}), Not(HasSubstr("later chunk")));
+  EXPECT_THAT(HeatmapSvg(SmallStep(), {}), Not(HasSubstr("underlined")));
   std::vector<HeatmapBox> boxes = SmallStep();
   boxes.push_back({0, 'F', 2, 0, .09, .1});
-  const std::string svg = HeatmapSvg(boxes, {});
-  EXPECT_THAT(svg, HasSubstr("later chunk"));
-  EXPECT_EQ(MarkupFault(svg), "");
+  const std::string two = HeatmapSvg(boxes, {});
+  EXPECT_THAT(two, HasSubstr("underlined: the second chunk of the rank"));
+  // Two rows of 44 pixels: 4 for the second chunk, 8 for the third.
+  EXPECT_EQ(CountOf(two, "v4h"), 1);
+  EXPECT_EQ(MarkupFault(two), "");
+  boxes.push_back({0, 'F', 4, 0, .1, .11});
+  const std::string three = HeatmapSvg(boxes, {});
+  EXPECT_THAT(three, HasSubstr("the thicker the later"));
+  EXPECT_EQ(CountOf(three, "v4h"), 1);
+  EXPECT_EQ(CountOf(three, "v7.9h"), 1);
+  EXPECT_EQ(MarkupFault(three), "");
 }
 
 TEST(HeatmapTest, OnlyAFileHasABackgroundAndASize) {
@@ -172,6 +193,12 @@ TEST(HeatmapTest, AnyNumberOfCommandsStaysSmall) {
   const std::string huge = HeatmapSvg(ManyBoxes(64, 1024), {});
   EXPECT_THAT(huge, HasSubstr("the step has too many commands"));
   EXPECT_LT(huge.size(), 600'000u);
+  // A file of its own may be larger.
+  const auto kFile = HeatmapOptions::Frame::kFile;
+  EXPECT_THAT(HeatmapSvg(ManyBoxes(64, 128), {.frame = kFile}),
+              Not(HasSubstr("too many")));
+  EXPECT_THAT(HeatmapSvg(ManyBoxes(64, 1024), {.frame = kFile}),
+              HasSubstr("the step has too many commands"));
   EXPECT_EQ(MarkupFault(huge), "");
 }
 

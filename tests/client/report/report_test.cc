@@ -24,8 +24,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr absl::string_view kNames[] = {
-    "job.yaml", "summary.json", "metrics.jsonl", "events.jsonl", "trace.json"};
+constexpr absl::string_view kNames[] = {"job.yaml",      "summary.json",
+                                        "metrics.jsonl", "events.jsonl",
+                                        "trace.json",    "predicted.json"};
 
 std::string Read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -55,10 +56,11 @@ TEST_F(ReportTest, ShowsEverythingOfARun) {
   const std::string html = Html();
   EXPECT_THAT(html, StartsWith("<!DOCTYPE html>"));
   EXPECT_EQ(MarkupFault(html), "");
-  EXPECT_LT(html.size(), 100'000u);
+  EXPECT_LT(html.size(), 120'000u);
   // The heatmap comes first of all pictures.
   EXPECT_LT(html.find("svg\" class=\"hm\""), html.find("class=\"chart\""));
-  EXPECT_EQ(CountOf(html, "</title></rect>"), 65);  // 64 commands, the barrier.
+  // 64 commands, predicted and measured, and the barrier.
+  EXPECT_EQ(CountOf(html, "</title></rect>"), 2 * 64 + 1);
   for (const char* part :
        {"<b>1F1B</b> · K = 4 ranks · M = 8 micro-batches",
         "bubble of this step", "plan predicted",
@@ -73,6 +75,79 @@ TEST_F(ReportTest, ShowsEverythingOfARun) {
   }
   EXPECT_THAT(html, Not(HasSubstr("What went wrong")));
   EXPECT_FALSE(std::filesystem::exists(directory_.Path("report.html.tmp")));
+}
+
+TEST_F(ReportTest, PredictedStandsAboveMeasuredOnOneScale) {
+  ASSERT_OK(WriteReport(directory_.path()));
+  const std::string html = Html();
+  const size_t predicted = html.find("<h3>Predicted</h3>");
+  const size_t measured = html.find("<h3>Measured</h3>");
+  ASSERT_NE(measured, std::string::npos);
+  EXPECT_LT(predicted, measured);
+  // The axis below each has the same marks at the same places.
+  const auto axis = [&](size_t from) {
+    std::string marks;
+    const std::string picture =
+        html.substr(from, html.find("</svg>", from) - from);
+    for (size_t at = picture.find("class=\"grid\""); at != std::string::npos;
+         at = picture.find("class=\"grid\"", at + 1)) {
+      marks += picture.substr(at, picture.find("</text>", at) - at);
+    }
+    return marks;
+  };
+  EXPECT_NE(axis(measured), "");
+  EXPECT_EQ(axis(predicted), axis(measured));
+  // Nothing is defined twice.
+  EXPECT_EQ(CountOf(html, "id=\"hm-idle\""), 1);
+  EXPECT_EQ(CountOf(html, "id=\"hm2-idle\""), 1);
+  // 0.10687 s of 0.10944 s.
+  EXPECT_THAT(html, HasSubstr("Realisation = simulated / measured = <b>0.976"));
+  EXPECT_THAT(html, HasSubstr("behind the last one (barrier and apply)"));
+}
+
+// Predicted: 0F0 [0, 1) 0B0 [1, 3). Measured: 0F0 [10, 11) 0B0 [11.5, 14), and
+// the step is over after 4.5 s.
+TEST_F(ReportTest, TheDifferenceIsSaidByItsPlace) {
+  directory_.Write(
+      "predicted.json",
+      "{\"step_seconds\":3,\"measured_step_seconds\":4,\"realisation\":0.75,"
+      "\"ranks\":[{\"rank\":0,\"commands\":[[\"0F0\",0,1],[\"0B0\",1,3]]}]}");
+  const auto command = [](char op, int start, int length) {
+    return absl::StrCat("{\"ph\":\"X\",\"cat\":\"", std::string(1, op),
+                        "\",\"tid\":0,\"ts\":", start, "00000,\"dur\":", length,
+                        "00000,\"args\":{\"step\":1,\"stage\":0,"
+                        "\"micro_batch\":0}}");
+  };
+  directory_.Write("trace.json",
+                   absl::StrCat("{\"traceEvents\":[", command('F', 100, 10),
+                                ",", command('B', 115, 25), "]}"));
+  directory_.Write("metrics.jsonl", "{\"step\":1,\"step_seconds\":4.5}\n");
+  ASSERT_OK(WriteReport(directory_.path()));
+  const std::string html = Html();
+  EXPECT_THAT(html, HasSubstr("each stage's commands, 3.00 s; the median step "
+                              "took 4.00 s. Realisation = simulated / measured "
+                              "= <b>0.750</b>. This step took 4.50 s: of the "
+                              "difference to the simulated one 1.00 s lie "
+                              "between its commands"));
+  EXPECT_THAT(html, HasSubstr("and 500 ms behind the last one"));
+}
+
+TEST_F(ReportTest, WithoutAPredictedTimelineTheStepIsShownAndTheReasonSaid) {
+  std::filesystem::remove(directory_.Path("predicted.json"));
+  ASSERT_OK(WriteReport(directory_.path()));
+  EXPECT_EQ(CountOf(Html(), "</title></rect>"), 65);
+  EXPECT_THAT(Html(), HasSubstr("no predicted timeline to compare with: "
+                                "predicted.json is not there.</p>"));
+  directory_.Write("predicted.json", "{\"step_seconds\": 3");
+  ASSERT_OK(WriteReport(directory_.path()));
+  EXPECT_EQ(CountOf(Html(), "</title></rect>"), 65);
+  EXPECT_THAT(Html(),
+              HasSubstr("predicted.json:1:19: the JSON ends too early"));
+  directory_.Write("predicted.json",
+                   "{\"step_seconds\":3,\"measured_step_seconds\":4,"
+                   "\"realisation\":0.75,\"ranks\":[]}");
+  ASSERT_OK(WriteReport(directory_.path()));
+  EXPECT_THAT(Html(), HasSubstr("predicted.json has no command.</p>"));
 }
 
 TEST_F(ReportTest, LoadsNothingAndRunsNothing) {
@@ -133,7 +208,7 @@ TEST_F(ReportTest, AnyDamageIsAnErrorOrAWellFormedPage) {
   std::mt19937 random(7);
   int refused = 0, drawn = 0;
   for (int round = 0; round < 150; ++round) {
-    const absl::string_view name = kNames[round % 5];
+    const absl::string_view name = kNames[round % 6];
     std::string bytes = FixtureFile(name);
     for (int flips = 0; flips < 3; ++flips) {
       const char junk[] = "<>\"&0-9e[]{},:nX\n\x01";
@@ -146,6 +221,7 @@ TEST_F(ReportTest, AnyDamageIsAnErrorOrAWellFormedPage) {
       EXPECT_EQ(MarkupFault(Html()), "") << "round " << round;
       ++drawn;
     } else {
+      EXPECT_NE(name, "predicted.json");
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
                                    HasSubstr(directory_.Path(name))));
       ++refused;
@@ -224,7 +300,7 @@ TEST_F(ReportTest, SkippedAndNonfiniteStepsAreMarked) {
   EXPECT_EQ(CountOf(Html(), "class=\"mark\""), 1);
 }
 
-TEST(PageTest, StaysBelowThreeMegabytes) {
+TEST(PageTest, StaysBelowFourMegabytes) {
   RunFiles files;
   for (int step = 1; step <= 200'000; ++step) {
     files.metrics.push_back({.step = step,
@@ -266,9 +342,10 @@ TEST(PageTest, StaysBelowThreeMegabytes) {
     }
   }
   files.trace = {step};
+  files.predicted = PredictedStep{.step_seconds = 3.2, .boxes = step.boxes};
   files.job_yaml = "model:\n  family: " + std::string(1 << 20, 'x');
   const std::string html = Page(files);
-  EXPECT_LT(html.size(), 3'000'000u);
+  EXPECT_LT(html.size(), 4'000'000u);
   EXPECT_EQ(MarkupFault(html), "");
   EXPECT_THAT(html, HasSubstr(">3,840 more in summary.json.</p>"));
   EXPECT_THAT(html, HasSubstr(absl::StrCat("<p>", std::string(499, 'm'),

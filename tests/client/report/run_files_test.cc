@@ -51,6 +51,8 @@ TEST(RunFilesTest, ReadsARunDirectory) {
   EXPECT_EQ(files.events.size(), 5u);
   ASSERT_EQ(files.trace.size(), 8u);
   EXPECT_EQ(files.trace[0].boxes.size(), 64u);
+  ASSERT_OK(files.predicted.status());
+  EXPECT_EQ(files.predicted->boxes.size(), 64u);
 }
 
 TEST(RunFilesTest, WhatIsMissingIsEmpty) {
@@ -60,6 +62,8 @@ TEST(RunFilesTest, WhatIsMissingIsEmpty) {
   EXPECT_THAT(files.metrics, IsEmpty());
   EXPECT_THAT(files.events, IsEmpty());
   EXPECT_THAT(files.trace, IsEmpty());
+  EXPECT_THAT(files.predicted, StatusIs(absl::StatusCode::kNotFound,
+                                        HasSubstr("predicted.json")));
   EXPECT_EQ(files.job_yaml, "");
 }
 
@@ -70,6 +74,48 @@ TEST(RunFilesTest, EmptyLinesFilesAreEmpty) {
   ASSERT_OK_AND_ASSIGN(const RunFiles files, ReadRunFiles(directory.path()));
   EXPECT_THAT(files.metrics, IsEmpty());
   EXPECT_THAT(files.events, IsEmpty());
+}
+
+std::string Predicted(const std::string& ranks) {
+  return absl::StrCat("{\"step_seconds\":3,\"measured_step_seconds\":4,",
+                      "\"realisation\":0.75,\"ranks\":[", ranks, "]}");
+}
+
+TEST(PredictedTest, ReadsTheCommandsOfEachRank) {
+  ASSERT_OK_AND_ASSIGN(
+      const PredictedStep step,
+      ParsePredicted(
+          Predicted("{\"rank\":1,\"commands\":[[\"12I345\",0.5,2]]}"), "P"));
+  EXPECT_EQ(step.step_seconds, 3);
+  EXPECT_EQ(step.measured_step_seconds, 4);
+  EXPECT_EQ(step.realisation, 0.75);
+  ASSERT_THAT(step.boxes, SizeIs(1));
+  EXPECT_EQ(step.boxes[0].rank, 1);
+  EXPECT_EQ(step.boxes[0].op, 'I');
+  EXPECT_EQ(step.boxes[0].stage, 12);
+  EXPECT_EQ(step.boxes[0].micro_batch, 345);
+  EXPECT_EQ(step.boxes[0].start, 0.5);
+  EXPECT_EQ(step.boxes[0].end, 2);
+}
+
+TEST(PredictedTest, WhatIsNoTimelineIsRefusedWithItsPlace) {
+  const auto refused = [](const std::string& text, const char* words) {
+    EXPECT_THAT(ParsePredicted(text, "P"),
+                StatusIs(kDataLoss, HasSubstr(words)));
+  };
+  refused("", "P:1:1: ");
+  refused("[]", "P");
+  refused("{\"ranks\":[]}", "`step_seconds`");
+  refused("{\"step_seconds\":\"3\"}", "`step_seconds`");
+  refused(Predicted("{\"commands\":[]}"), "ranks[0]");
+  refused(Predicted("{\"rank\":0}"), "ranks[0]");
+  for (const char* command : {"3", "[]", "[\"0F0\",1]", "[\"0F0\",\"1\",2]",
+                              "[\"0X0\",1,2]", "[\"F0\",1,2]", "[\"0F\",1,2]",
+                              "[\"0F0x\",1,2]", "[\"0F99999999999\",1,2]"}) {
+    refused(
+        Predicted(absl::StrCat("{\"rank\":0,\"commands\":[", command, "]}")),
+        "ranks[0]: commands[0] is not [command, start, end]");
+  }
 }
 
 TEST(RunSummaryTest, ADamagedFileNamesLineAndColumn) {

@@ -2,8 +2,12 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/ids/op_letter.h"
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/verifier.h"
 #include "gtest/gtest.h"
+#include "tests/matchers/status_matchers.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
@@ -19,6 +23,30 @@ TEST(CommandStreamTest, OperationsAreNamedAsInSchedules) {
   }
   EXPECT_EQ(common::ids::OpLetter(v1::OP_UNSPECIFIED), "?");
   EXPECT_EQ(common::ids::OpLetter(v1::Op_MAX + 1), "?");
+}
+
+// Down and up: with one micro-batch after the other rank 0 would wait for its
+// second stage all the time.
+TEST(CommandStreamTest, EvaluationTakesGroupsThroughTheStagesOfARank) {
+  ASSERT_OK_AND_ASSIGN(
+      const schedule::Schedule order,
+      schedule::Generate("zb-v",
+                         {.ranks = 2, .chunks = 2, .micro_batches = 4}));
+  ASSERT_OK_AND_ASSIGN(schedule::LoweredProgram program,
+                       schedule::LowerVerified(order, {}));
+  const auto text = [&program](int rank) {
+    const v1::StepCommands commands = EvaluateCommands(program, rank, 7, 3);
+    std::string all;
+    for (const v1::Command& command : commands.commands()) {
+      absl::StrAppend(&all, command.stage(), "F", command.micro_batch(), " ");
+    }
+    return all;
+  };
+  EXPECT_EQ(text(0), "0F0 0F1 3F0 3F1 0F2 3F2 ");
+  EXPECT_EQ(text(1), "1F0 1F1 2F0 2F1 1F2 2F2 ");
+  // Each of a group has a slot of its own wherever it goes.
+  for (schedule::StageSlots& stage : program.stages) stage.slots = 1;
+  EXPECT_EQ(text(0), "0F0 3F0 0F1 3F1 0F2 3F2 ");
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST(MessageSizeTest, AnEvaluationOfMoreBatchesThanThereAreUsesWhatThereIs) {
     checked.answer.mutable_train()->set_sequence_length(16);
     checked.answer.mutable_validation()->set_sequences(10);
     ASSERT_OK_AND_ASSIGN(const ResolvedInputs resolved,
-                         ResolveInputs(job, {checked}));
+                         ResolveInputs(job, {checked}, /*chunks=*/1));
     EXPECT_EQ(resolved.evaluation_micro_batches, 4) << global;
   }
 }

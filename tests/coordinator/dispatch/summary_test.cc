@@ -161,10 +161,13 @@ class SummaryNumbersTest : public ::testing::Test {
     accounting_.Commit(step);
   }
   nlohmann::json Make() const {
-    return nlohmann::json::parse(Summary({.job = job_,
-                                          .crew = crew_,
-                                          .plan = &plan_,
-                                          .accounting = &accounting_}));
+    const auto simulated = SimulateAsMeasured(plan_, accounting_);
+    return nlohmann::json::parse(
+        Summary({.job = job_,
+                 .crew = crew_,
+                 .plan = &plan_,
+                 .accounting = &accounting_,
+                 .simulated = simulated.has_value() ? &*simulated : nullptr}));
   }
 
   v1::Job job_;
@@ -192,6 +195,26 @@ TEST_F(SummaryNumbersTest, WhatWasMeasuredIsSaidToTheDigit) {
     EXPECT_EQ(stage["peak_in_flight"], 2 - rank);
     EXPECT_EQ(stage["peak_activation_bytes"]["measured"], 100 + rank);
   }
+}
+
+TEST_F(SummaryNumbersTest, ThePredictedTimelineIsTheScheduleWithMeasuredTimes) {
+  Commit(12);
+  const auto simulated = SimulateAsMeasured(plan_, accounting_);
+  ASSERT_TRUE(simulated.has_value());
+  EXPECT_EQ(PredictedTimeline(plan_.program, *simulated),
+            "{\"step_seconds\":9.0,\"measured_step_seconds\":12.0,"
+            "\"realisation\":0.75,\"bubble_rate\":0.3333333333333333,"
+            "\"span_bubble_rate\":0.3333333333333333,\"ranks\":[\n"
+            "{\"rank\":0,\"busy_seconds\":6.0,\"commands\":"
+            "[[\"0F0\",0.0,1.0],[\"0F1\",1.0,2.0],"
+            "[\"0B0\",4.0,6.0],[\"0B1\",7.0,9.0]]},\n"
+            "{\"rank\":1,\"busy_seconds\":6.0,\"commands\":"
+            "[[\"1F0\",1.0,2.0],[\"1B0\",2.0,4.0],"
+            "[\"1F1\",4.0,5.0],[\"1B1\",5.0,7.0]]}\n]}\n");
+}
+
+TEST_F(SummaryNumbersTest, WithoutMeasurementsNothingIsPredicted) {
+  EXPECT_FALSE(SimulateAsMeasured(plan_, accounting_).has_value());
 }
 
 TEST_F(SummaryNumbersTest, WhatWasNotMeasuredIsNull) {

@@ -4,6 +4,8 @@
 #include "common/status/key_path.h"
 #include "coordinator/planner/costs.h"
 #include "coordinator/planner/parameter_sizes.h"
+#include "coordinator/schedule/named_schedules.h"
+#include "coordinator/schedule/placement.h"
 #include "coordinator/schedule/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -65,6 +67,77 @@ TEST(PlanTest, TheSameRequestGivesTheSamePlan) {
   EXPECT_EQ(a.stages, b.stages);
   EXPECT_EQ(a.predicted.makespan, b.predicted.makespan);
   EXPECT_EQ(a.memory[0].total(), b.memory[0].total());
+}
+
+// The V shapes have the embedding and the head on one rank.
+TEST(PlanTest, ASchedulesPlacementIsThePlans) {
+  PlanRequest request = Tiny(4, 8);
+  request.schedule = "zb-v";
+  request.chunks = 2;
+  ASSERT_OK_AND_ASSIGN(const Plan v, MakePlan(request));
+  EXPECT_EQ(v.program.placement, schedule::VPlacement({4, 2}));
+  EXPECT_EQ(v.stages.size(), 8);
+  ASSERT_OK_AND_ASSIGN(const StageMap checks, MapForChecks(request));
+  EXPECT_EQ(checks.placement, v.program.placement);
+  EXPECT_EQ(checks.stages, v.stages);
+  request.schedule = "interleaved";
+  ASSERT_OK_AND_ASSIGN(const Plan loop, MakePlan(request));
+  EXPECT_EQ(loop.program.placement, schedule::LoopPlacement({4, 2}));
+}
+
+TEST(PlanTest, AutoIsNoWorseThanAnyOtherAndSaysWhatItChose) {
+  PlanRequest request = Tiny(3, 9);
+  request.schedule = "auto";
+  request.chunks = 2;
+  ASSERT_OK_AND_ASSIGN(const Plan chosen, MakePlan(request));
+  EXPECT_EQ(chosen.schedule, "auto");
+  EXPECT_FALSE(chosen.order.empty());
+  for (const schedule::NamedSchedule& named : schedule::kNamedSchedules) {
+    if (named.value == schedule::ScheduleKind::kAuto) continue;
+    PlanRequest other = request;
+    other.schedule = std::string(named.name);
+    other.chunks = *named.default_chunks;
+    ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(other));
+    EXPECT_TRUE(plan.order.empty());
+    EXPECT_LE(chosen.predicted.makespan, plan.predicted.makespan * (1 + 1e-9))
+        << named.name;
+  }
+}
+
+// To the byte: what a schedule gets by with is enough for auto, whose slots are
+// counted as they will be allocated.
+TEST(PlanTest, AutoFitsWhereAnyOtherScheduleFits) {
+  for (const schedule::NamedSchedule& named : schedule::kNamedSchedules) {
+    if (named.value == schedule::ScheduleKind::kAuto) continue;
+    SCOPED_TRACE(std::string(named.name));
+    PlanRequest request = Tiny(3, 9);
+    request.schedule = std::string(named.name);
+    request.chunks = *named.default_chunks;
+    ASSERT_OK_AND_ASSIGN(const Plan other, MakePlan(request));
+    int64_t most = 0;
+    for (const RankMemory& rank : other.memory) {
+      most = std::max(most, rank.total());
+    }
+    request.schedule = "auto";
+    request.chunks = 2;
+    request.memory_limit = most;
+    ASSERT_OK_AND_ASSIGN(const Plan chosen, MakePlan(request));
+    EXPECT_LE(chosen.predicted.makespan, other.predicted.makespan * (1 + 1e-9));
+    for (const RankMemory& rank : chosen.memory) EXPECT_LE(rank.total(), most);
+  }
+}
+
+// Inputs are checked by ranks that hold the ends of every placement.
+TEST(PlanTest, ChecksForAutoAreOfTheEndsOfEveryPlacement) {
+  PlanRequest request = Tiny(3, 9);
+  request.schedule = "auto";
+  request.chunks = 2;
+  request.partition = {{1, 1, 1, 1, 1, 1}};
+  ASSERT_OK_AND_ASSIGN(const StageMap checks, MapForChecks(request));
+  EXPECT_EQ(checks.placement, schedule::LoopPlacement({3, 1}));
+  EXPECT_EQ(checks.stages.size(), 3);
+  ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(request));
+  EXPECT_EQ(plan.stages.size(), 6);  // As the partition says.
 }
 
 TEST(PlanTest, RefusalsNameTheKey) {

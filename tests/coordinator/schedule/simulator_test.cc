@@ -241,6 +241,26 @@ TEST(Simulate, CountsBytesOfActivationsSlotsAndBuffers) {
   EXPECT_EQ(s.ranks[1].peak_bytes, 3000 + 3);      // Lands in the stash.
 }
 
+// K = 1, M = 2, each of 100 bytes from F to I. From I to W it is 300 and the
+// peak is at 0I0 (300 + 100); or 40 and it is at 0F1, where both are whole.
+TEST(Simulate, CountsWhatIsHeldFromInputToWeightGradientApart) {
+  ASSERT_OK_AND_ASSIGN(
+      const Schedule schedule,
+      ParseCsv("0F0,0F1,0I0,0W0,0I1,0W1\n",
+               {.ranks = 1, .micro_batches = 2, .name = "test"}));
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, {}));
+  const auto peak = [&](int64_t held_until_weight) {
+    Memory memory;
+    memory.stages = {
+        {.held_until_input = 100, .held_until_weight = held_until_weight}};
+    return Simulate(program, UniformCosts({.ranks = 1}, {}), memory)
+        ->ranks[0]
+        .peak_bytes;
+  };
+  EXPECT_EQ(peak(300), 400);
+  EXPECT_EQ(peak(40), 200);
+}
+
 TEST(Simulate, RefusesCostsThatDoNotFit) {
   ASSERT_OK_AND_ASSIGN(const Schedule schedule,
                        Generate("gpipe", {.ranks = 2, .micro_batches = 3}));

@@ -52,6 +52,103 @@ TEST(SimulateScheduleTest, ChunksAreTheSchedulesWhereNothingIsSaid) {
                        "zb-v: has 2 chunks a rank, chunks is 1"));
 }
 
+TEST(SimulateScheduleTest, RanksSayWhenTheyWorkAndWhatTheyHold) {
+  ASSERT_OK_AND_ASSIGN(const auto answer,
+                       SimulateSchedule(Request("1f1b", 4, 8)));
+  const v1::SimulatedRank& last = answer.ranks(3);
+  EXPECT_EQ(last.busy(), 24);
+  EXPECT_EQ(last.idle(), 9);
+  EXPECT_EQ(last.first_start(), 3);
+  EXPECT_EQ(last.last_end(), 33 - 3 * 2);
+  EXPECT_EQ(answer.ranks(0).peak_activations(), 4);
+}
+
+TEST(SimulateScheduleTest, SaysHowManyChunksAreWhere) {
+  ASSERT_OK_AND_ASSIGN(const auto v, SimulateSchedule(Request("zb-v", 4, 8)));
+  EXPECT_EQ(v.chunks(), 2);
+  EXPECT_EQ(v.placement(), "V");
+  EXPECT_EQ(v.found(), "");
+  auto request = Request("interleaved", 4, 8);
+  request.set_chunks(4);
+  ASSERT_OK_AND_ASSIGN(const auto loop, SimulateSchedule(request));
+  EXPECT_EQ(loop.chunks(), 4);
+  EXPECT_EQ(loop.placement(), "loop");
+}
+
+TEST(SimulateScheduleTest, AutoSaysWhatItFound) {
+  ASSERT_OK_AND_ASSIGN(const auto answer,
+                       SimulateSchedule(Request("auto", 4, 8)));
+  EXPECT_NE(answer.found(), "");
+  EXPECT_FALSE(answer.has_closed_form());
+  ASSERT_OK_AND_ASSIGN(const auto fixed,
+                       SimulateSchedule(Request("zb-v", 4, 8)));
+  EXPECT_LE(answer.makespan(), fixed.makespan());
+}
+
+TEST(SimulateScheduleTest, TheTextbookIsQuotedWhereItHasAFormula) {
+  ASSERT_OK_AND_ASSIGN(const auto answer,
+                       SimulateSchedule(Request("gpipe", 4, 8)));
+  EXPECT_EQ(answer.closed_form().formula(), "(K−1)/(M+K−1)");
+  EXPECT_DOUBLE_EQ(answer.closed_form().bubble_rate(), 3.0 / 11);
+  auto request = Request("file:a.csv", 1, 1);
+  request.set_file("0F0,0B0\n");
+  ASSERT_OK_AND_ASSIGN(const auto own, SimulateSchedule(request));
+  EXPECT_FALSE(own.has_closed_form());
+}
+
+// 1F1B of two ranks with transfers of half a unit is one chain of 10: its
+// longest part, B of stage 1, takes 4 of it.
+TEST(SimulateScheduleTest, SavingsSayWhatAPercentIsWorth) {
+  auto request = Request("1f1b", 2, 2);
+  request.set_transfer(0.5);
+  ASSERT_OK_AND_ASSIGN(const auto answer, SimulateSchedule(request));
+  ASSERT_EQ(answer.makespan(), 10);
+  ASSERT_EQ(answer.savings_size(), 6);
+  const v1::CriticalSaving& first = answer.savings(0);
+  EXPECT_EQ(first.what(), "B of stage 1");
+  EXPECT_EQ(first.op(), v1::OP_BACKWARD);
+  EXPECT_EQ(first.stage(), 1);
+  EXPECT_FALSE(first.has_edge());
+  EXPECT_EQ(first.count(), 2);
+  EXPECT_EQ(first.on_path(), 4);
+  EXPECT_DOUBLE_EQ(first.share(), 0.4);
+  EXPECT_THAT(first.saved(), DoubleNear(0.04, 1e-12));
+  const v1::CriticalSaving& edge = answer.savings(5);
+  EXPECT_EQ(edge.op(), v1::OP_UNSPECIFIED);
+  EXPECT_TRUE(edge.has_edge());
+  EXPECT_EQ(edge.on_path(), 0.5);
+}
+
+TEST(SimulateScheduleTest, AnOrderThatIsSentIsSimulated) {
+  ASSERT_OK_AND_ASSIGN(const auto named,
+                       SimulateSchedule(Request("1f1b", 3, 5)));
+  auto request = Request("file:my.csv", 3, 5);
+  request.set_file(named.csv());
+  ASSERT_OK_AND_ASSIGN(const auto own, SimulateSchedule(request));
+  EXPECT_EQ(own.makespan(), named.makespan());
+  EXPECT_EQ(own.csv(), named.csv());
+  EXPECT_EQ(own.chunks(), 1);
+  // Two chunks on one rank, as the file has them.
+  request = Request("file:v.csv", 1, 1);
+  request.set_file("0F0,1F0,1B0,0B0\n");
+  ASSERT_OK_AND_ASSIGN(const auto chunks, SimulateSchedule(request));
+  EXPECT_EQ(chunks.chunks(), 2);
+  EXPECT_EQ(chunks.makespan(), 3);
+  EXPECT_EQ(chunks.ranks(0).peak_in_flight(), 2);
+  EXPECT_EQ(chunks.ranks(0).peak_activations(), 1);
+}
+
+TEST(SimulateScheduleTest, AnOrderThatIsWrongIsRefusedWithItsPlace) {
+  auto request = Request("file:my.csv", 1, 1);
+  request.set_file("0F0,0B0x\n");
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("my.csv:1:8: \"0B0x\"")));
+  request.set_file("");
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("row")));
+}
+
 TEST(SimulateScheduleTest, CsvIsWhatVerifyTakes) {
   ASSERT_OK_AND_ASSIGN(const auto answer,
                        SimulateSchedule(Request("gpipe", 3, 5)));
@@ -72,10 +169,12 @@ TEST(SimulateScheduleTest, TheAnswerHoldsWhatWasAskedFor) {
   EXPECT_EQ(summary.ranks(0).commands_size(), 0);
   EXPECT_EQ(summary.ranks(0).busy(), 9);
   EXPECT_EQ(summary.csv(), "");
+  EXPECT_GT(summary.savings_size(), 0);
   request.set_detail(v1::SimulateScheduleRequest::DETAIL_COMMANDS);
   ASSERT_OK_AND_ASSIGN(const auto commands, SimulateSchedule(request));
   EXPECT_EQ(commands.ranks(0).commands_size(), 6);
   EXPECT_EQ(commands.csv(), "");
+  EXPECT_EQ(commands.savings_size(), 0);
   request.set_detail(v1::SimulateScheduleRequest::DETAIL_ORDER);
   ASSERT_OK_AND_ASSIGN(const auto order, SimulateSchedule(request));
   EXPECT_EQ(order.ranks(0).commands_size(), 0);

@@ -7,6 +7,7 @@
 #include "common/log/log.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
+#include "coordinator/schedule/named_schedules.h"
 #include "tests/server/model/sequential_pipeline.h"
 
 namespace penstock::testing {
@@ -211,14 +212,33 @@ v1::StepCommands EvaluateCommands(const LoweredProgram& program, int rank,
 }
 
 LoweredProgram LowerNamed(const ScheduleOptions& options) {
-  auto made = schedule::Generate(
-      options.name,
-      {.ranks = options.ranks, .micro_batches = options.micro_batches});
+  auto made = schedule::Generate(options.name,
+                                 {.ranks = options.ranks,
+                                  .chunks = options.chunks,
+                                  .micro_batches = options.micro_batches});
   CHECK_OK(made.status());
   auto lowered = schedule::Lower(*made, {.tied_embedding = options.tied,
                                          .send_buffers = options.send_buffers});
   CHECK_OK(lowered.status());
   return *std::move(lowered);
+}
+
+std::vector<ScheduleOptions> EverySchedule(int micro_batches) {
+  std::vector<ScheduleOptions> all;
+  for (const schedule::NamedSchedule& named : schedule::kNamedSchedules) {
+    for (int ranks = 1; ranks <= 4; ++ranks) {
+      for (int chunks = 1; chunks <= 2; ++chunks) {
+        const schedule::Shape shape{
+            .ranks = ranks, .chunks = chunks, .micro_batches = micro_batches};
+        if (!schedule::Generate(named.name, shape).ok()) continue;
+        all.push_back({.name = std::string(named.name),
+                       .ranks = ranks,
+                       .chunks = chunks,
+                       .micro_batches = micro_batches});
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace penstock::testing

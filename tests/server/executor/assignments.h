@@ -44,16 +44,21 @@ v1::StepCommands EvaluateCommands(
     const coordinator::schedule::LoweredProgram& program, int rank,
     int64_t step, int micro_batches);
 
-// A generated schedule, lowered; CHECKs that it works.
+// A schedule by its name in job files, lowered; CHECKs that it works.
 struct ScheduleOptions {
   std::string name = "1f1b";
   int ranks = 1;
+  int chunks = 1;
   int micro_batches = 1;
   bool tied = true;
   int send_buffers = 1;
 };
 coordinator::schedule::LoweredProgram LowerNamed(
     const ScheduleOptions& options);
+
+// Every schedule on 1 to 4 ranks with one chunk or two, as far as it has a
+// meaning for that many micro-batches.
+std::vector<ScheduleOptions> EverySchedule(int micro_batches);
 
 }  // namespace penstock::testing
 

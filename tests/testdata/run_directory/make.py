@@ -231,6 +231,17 @@ def main():
   predicted = 1 - (max(sum(c[3] - c[2] for c in rank) for rank in ideal) /
                    max(c[3] for rank in ideal for c in rank))
   warm = sorted(seconds_all[2:])
+  promised = {
+      "step_seconds": max(c[3] for rank in ideal for c in rank),
+      "measured_step_seconds": warm[len(warm) // 2]}
+  promised["realisation"] = (promised["step_seconds"] /
+                             promised["measured_step_seconds"])
+  promised.update({"bubble_rate": predicted, "span_bubble_rate": predicted})
+  promised["ranks"] = [
+      {"rank": r, "busy_seconds": sum(c[3] - c[2] for c in rank),
+       "commands": [[f"{r}{op}{m}", round(start, 9), round(end, 9)]
+                    for op, m, start, end in rank]}
+      for r, rank in enumerate(ideal)]
   stages = []
   for r in range(K):
     peak = min(K - r, M) if a.schedule == "1f1b" else M
@@ -265,7 +276,11 @@ def main():
                        "p90": warm[math.ceil(len(warm) * .9) - 1]},
       "bubble_rate": {"predicted": predicted,
                       "measured": sorted(bubbles)[len(bubbles) // 2]},
-      "realisation": 0.957, "stages": stages, "recoveries": [],
+      "pipeline": {"schedule": a.schedule, "ranks": K, "chunks": 1,
+                   "micro_batches": M,
+                   "closed_form": {"formula": "(K−1)/(M+K−1)",
+                                   "bubble_rate": (K - 1) / (M + K - 1)}},
+      "realisation": promised["realisation"], "stages": stages, "recoveries": [],
       "fingerprint": hashlib.sha256(b"job").hexdigest(),
       "versions": {"penstock": "0.1.0", "build": "50f73b2a90c4", "protocol": 1,
                    "numerics": "cpu/avx2/1/6f2b9c04", "devices": ["cpu"] * K}}
@@ -278,8 +293,10 @@ def main():
   write(os.path.join(a.out, "job.yaml"), job_yaml(a))
   write(os.path.join(a.out, "metrics.jsonl"), lines(metrics))
   write(os.path.join(a.out, "events.jsonl"), lines(events))
-  write(os.path.join(a.out, "summary.json"), json.dumps(summary, indent=2) +
+  write(os.path.join(a.out, "summary.json"), json.dumps(summary, indent=2, ensure_ascii=False) +
         "\n")
+  write(os.path.join(a.out, "predicted.json"),
+        json.dumps(promised, separators=(",", ":")) + "\n")
   write(os.path.join(a.out, "trace.json"),
         json.dumps({"traceEvents": names + trace, "displayTimeUnit": "ms"},
                    separators=(",", ":")) + "\n")
