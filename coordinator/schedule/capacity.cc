@@ -53,21 +53,21 @@ class CapacitySearch {
     int low = 0;
     int high = 1;
     for (const int need : needs_) high = std::max(high, need);
-    bound_.assign(program_.ranks(), high);
-    while (!KeepsStep()) {
-      // Only rounding can bring us here; with M slots nothing waits.
-      CHECK_LE(high, program_.micro_batches + 1) << program_.name;
-      for (int& need : needs_) ++need;
-      bound_.assign(program_.ranks(), ++high);
-    }
+    bool kept = false;  // By `high`, as far as it was tried.
     while (low < high) {
       const int middle = low + (high - low) / 2;
-      bound_.assign(program_.ranks(), middle);
-      if (KeepsStep()) {
+      if (KeepsStep(middle)) {
         high = middle;
+        kept = true;
       } else {
         low = middle + 1;
       }
+    }
+    while (!kept && !KeepsStep(high)) {
+      // Only rounding can bring us here; with M slots nothing waits.
+      CHECK_LE(high, program_.micro_batches + 1) << program_.name;
+      for (int& need : needs_) ++need;
+      ++high;
     }
     bound_.assign(program_.ranks(), high);
     Apply();
@@ -215,7 +215,8 @@ class CapacitySearch {
     flow_.SetCredits(program_);
   }
 
-  bool KeepsStep() {
+  bool KeepsStep(int bound) {
+    bound_.assign(program_.ranks(), bound);
     ApplyBounds();
     const double latest = unlimited_.makespan * (1 + kTolerance);
     bounded_ = Evaluate(flow_, durations_,

@@ -1,7 +1,9 @@
 // VerifyLowered: lowered programs with one fault each.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "coordinator/schedule/verifier.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/coordinator/schedule/example_schedules.h"
 #include "tests/matchers/status_matchers.h"
 
 namespace penstock::coordinator::schedule {
@@ -137,6 +140,88 @@ TEST_F(VerifyLoweredTest, RefusesAMissingBarrier) {
 TEST_F(VerifyLoweredTest, RefusesADroppedCommand) {
   program_.steps[0].erase(program_.steps[0].begin());
   ExpectRefused("is missing");
+}
+
+// Programs of every schedule with one field of one command changed.
+class DamagedProgram : public ::testing::Test {
+ protected:
+  using Damage = std::function<void(LoweredStep*)>;
+
+  static bool IsSame(const LoweredStep& a, const LoweredStep& b) {
+    const auto fields = [](const LoweredStep& s) {
+      return std::make_tuple(s.kind, s.command.op, s.command.stage,
+                             s.command.micro_batch, s.stash_slot,
+                             s.receive_edge, s.receive_message, s.receive_slot,
+                             s.send_edge, s.send_message, s.send_slot);
+    };
+    return fields(a) == fields(b);
+  }
+
+  // Applies it to every command for which it changes something.
+  static void ExpectAlwaysRefused(const std::string& what,
+                                  const Damage& damage) {
+    for (const auto& [ranks, micro_batches] : {std::pair{2, 4}, {3, 2}}) {
+      for (const Schedule& schedule : EverySchedule(ranks, micro_batches)) {
+        ASSERT_OK_AND_ASSIGN(const LoweredProgram original,
+                             Lower(schedule, {.tied_embedding = true}));
+        LoweredProgram program = original;
+        for (int r = 0; r < ranks; ++r) {
+          for (size_t p = 0; p < original.steps[r].size(); ++p) {
+            const LoweredStep& before = original.steps[r][p];
+            LoweredStep& step = program.steps[r][p];
+            if (before.kind != StepKind::kCompute) continue;
+            damage(&step);
+            if (IsSame(step, before)) continue;
+            EXPECT_THAT(VerifyLowered(program),
+                        StatusIs(absl::StatusCode::kInvalidArgument))
+                << schedule.name << ", rank " << r << ", " << ToString(before)
+                << ": " << what;
+            step = before;
+          }
+        }
+      }
+    }
+  }
+};
+
+TEST_F(DamagedProgram, OfAnotherCommandIsRefused) {
+  ExpectAlwaysRefused("micro-batch",
+                      [](LoweredStep* s) { ++s->command.micro_batch; });
+  ExpectAlwaysRefused("stage", [](LoweredStep* s) { ++s->command.stage; });
+  ExpectAlwaysRefused("operation", [](LoweredStep* s) {
+    s->command.op =
+        s->command.op == Op::kForward ? Op::kBackward : Op::kForward;
+  });
+  ExpectAlwaysRefused("kind",
+                      [](LoweredStep* s) { s->kind = StepKind::kBarrier; });
+}
+
+TEST_F(DamagedProgram, OfAnotherSlotIsRefused) {
+  ExpectAlwaysRefused("stash", [](LoweredStep* s) { ++s->stash_slot; });
+  ExpectAlwaysRefused("receive", [](LoweredStep* s) { ++s->receive_slot; });
+  ExpectAlwaysRefused("send", [](LoweredStep* s) { ++s->send_slot; });
+}
+
+TEST_F(DamagedProgram, OfAnotherMessageIsRefused) {
+  ExpectAlwaysRefused("edge taken from", [](LoweredStep* s) {
+    s->receive_edge = s->receive_edge == kNone ? 0 : kNone;
+  });
+  ExpectAlwaysRefused("edge sent on", [](LoweredStep* s) {
+    s->send_edge = s->send_edge == kNone ? 0 : kNone;
+  });
+  ExpectAlwaysRefused("edge that there is not", [](LoweredStep* s) {
+    s->receive_edge = std::numeric_limits<int>::max();
+  });
+  ExpectAlwaysRefused("edge that there is not", [](LoweredStep* s) {
+    s->send_edge = std::numeric_limits<int>::min();
+  });
+  // Numbers of what is not there mean nothing.
+  ExpectAlwaysRefused("number taken", [](LoweredStep* s) {
+    s->receive_message += s->receive_edge != kNone;
+  });
+  ExpectAlwaysRefused("number sent", [](LoweredStep* s) {
+    s->send_message += s->send_edge != kNone;
+  });
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // Generation, verification, lowering and simulation of every schedule at K =
-// 32, M = 256, with the chunks that it has where nothing is said; generation
-// and verification together are to take at most 50 ms.
+// 32, M = 256, with 1, 2 and 4 chunks where it can; generation and verification
+// together are to take at most 50 ms.
 //
 //   build/dev/benchmarks/schedule_benchmark
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/named_schedules.h"
@@ -66,9 +67,9 @@ void BM_Simulate(benchmark::State& state, const Schedule& schedule) {
 }
 
 // Google Benchmark's own registration by name, once for each schedule.
-void Register(const NamedSchedule& row) {
-  const std::string name(row.name);
-  const Schedule schedule = Large(name, row.default_chunks.value_or(1));
+void Register(const NamedSchedule& row, int chunks) {
+  const std::string name = absl::StrCat(row.name, "/v", chunks);
+  const Schedule schedule = Large(row.name, chunks);
   const auto add = [&](const std::string& what, auto function) {
     benchmark::RegisterBenchmark((what + "/" + name).c_str(), function,
                                  schedule)
@@ -86,7 +87,11 @@ void Register(const NamedSchedule& row) {
 int main(int argc, char** argv) {
   using namespace penstock::coordinator::schedule;  // NOLINT
   for (const NamedSchedule& row : kNamedSchedules) {
-    if (row.built) Register(row);
+    for (const int chunks : {1, 2, 4}) {
+      if (row.built && row.fixed_chunks.value_or(chunks) == chunks) {
+        Register(row, chunks);
+      }
+    }
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
