@@ -4,9 +4,11 @@
 #define PENSTOCK_TESTS_SERVER_EXECUTOR_LEAKY_TRANSPORT_H_
 
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
+#include "common/time/clock.h"
 #include "server/device/device.h"
 #include "server/transport/transport.h"
 #include "tests/fakes/forwarding_transport.h"
@@ -74,6 +76,9 @@ class LeakyTransport final : public tests::fakes::ForwardingTransport {
         return absl::OkStatus();
       }
       return wrapped_->Await(deadline);
+    }
+    std::optional<common::time::MonotonicTime> done_at() const override {
+      return wrapped_->done_at();
     }
 
    private:
