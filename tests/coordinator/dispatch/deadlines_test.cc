@@ -1,6 +1,7 @@
 #include "coordinator/dispatch/deadlines.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -91,6 +92,30 @@ TEST(DeadlinesTest, ADeadlineThatIsComputedIsWholeSeconds) {
   // An evaluation of one micro-batch: 0.6 s more.
   EXPECT_EQ(CommandDeadline(Options(), PlanOf(1000), "cpu", 1),
             absl::Seconds(2001));
+}
+
+// Costs of `virtual` are seconds, with their transfers; it has twice as long.
+TEST(DeadlinesTest, AVirtualDeviceHasTheTimesThatItIsTold) {
+  planner::Plan plan = PlanOf(2);
+  plan.costs.stages.assign(
+      2, {.forward = 60, .backward_input = 20, .backward_weight = 20});
+  EXPECT_EQ(CommandDeadline(Options(), plan, "virtual", 0),
+            absl::Seconds(2 * 400));
+  EXPECT_EQ(CommandDeadline(Options(), plan, "virtual", 1),
+            absl::Seconds(2 * 520));
+  plan.costs.latency = 1;
+  plan.costs.seconds_per_byte = 0.5;
+  plan.costs.bytes = {.activation = 4, .gradient = 2, .tied = 8};
+  EXPECT_EQ(CommandDeadline(Options(), plan, "virtual", 0),
+            absl::Seconds(2 * (400 + 4 * (3 + 2) + 2 * 5)));
+  // Of full backwards that were measured apart.
+  plan.costs = {.stages =
+                    std::vector<schedule::StageTimes>(2, {.forward = 60,
+                                                          .backward_input = 20,
+                                                          .backward_weight = 20,
+                                                          .backward = 90})};
+  EXPECT_EQ(CommandDeadline(Options(), plan, "virtual", 0),
+            absl::Seconds(2 * 600));
 }
 
 TEST(DeadlinesTest, WhatWasMeasuredCountsToo) {

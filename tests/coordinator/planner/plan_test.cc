@@ -61,6 +61,57 @@ TEST(PlanTest, EveryCornerOfStagesAndMicroBatchesHasAPlan) {
   }
 }
 
+TEST(PlanTest, ModelledTimesAreTheCosts) {
+  PlanRequest request = Tiny(2, 4);
+  request.modelled = ModelledTimes{.rank = {.forward = 0.5,
+                                            .backward_input = 0.25,
+                                            .backward_weight = 0.25,
+                                            .transfer = 2},
+                                   .seconds_per_byte = 0.001};
+  ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(request));
+  // There and back once, and one forward and backward a micro-batch.
+  const double transfer = 2 + 0.001 * 2 * 8 * 16 * 4;
+  EXPECT_EQ(plan.costs.bytes.activation, 2 * 8 * 16 * 4);
+  EXPECT_EQ(plan.costs.bytes.tied, 32 * 16 * 4);
+  EXPECT_GE(plan.predicted.makespan, 5 + 2 * transfer);
+  EXPECT_EQ(plan.costs.stages[1].of(schedule::Op::kBackward), 0.5);
+}
+
+TEST(PlanTest, AProfileHasTheTimesOfEachStage) {
+  PlanRequest request = Tiny(2, 4);
+  request.model.tied = false;
+  request.modelled.emplace().stages = {
+      {.times = {.forward = 1, .backward = 2}, .split = false},
+      {.times = {.forward = 3, .backward = 4}, .split = false}};
+  ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(request));
+  EXPECT_EQ(plan.predicted.makespan, 1 + 4 * (3 + 4) + 2);
+  request.ranks = 3;
+  const absl::Status another = MakePlan(request).status();
+  EXPECT_THAT(another,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("has the times of 2 stages, and the pipeline "
+                                 "has 3 (3 ranks, chunks: 1)")));
+  EXPECT_EQ(KeyPath(another), "virtual.profile");
+}
+
+TEST(PlanTest, AScheduleThatSplitsNeedsAProfileThatDoes) {
+  PlanRequest request = Tiny(1, 1);
+  ASSERT_OK_AND_ASSIGN(
+      request.given,
+      schedule::ParseCsv("0F0,0I0,0W0\n",
+                         {.ranks = 1, .micro_batches = 1, .name = "split"}));
+  request.modelled.emplace().stages = {
+      {.times = {.forward = 1, .backward = 2}, .split = false}};
+  const absl::Status refused = MakePlan(request).status();
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("stage 0 was measured with a full "
+                                          "backward, and this schedule splits "
+                                          "it")));
+  EXPECT_EQ(KeyPath(refused), "virtual.profile");
+  request.modelled->stages[0].split = true;
+  EXPECT_OK(MakePlan(request).status());
+}
+
 TEST(PlanTest, TheSameRequestGivesTheSamePlan) {
   ASSERT_OK_AND_ASSIGN(const Plan a, MakePlan(Tiny(3, 5)));
   ASSERT_OK_AND_ASSIGN(const Plan b, MakePlan(Tiny(3, 5)));

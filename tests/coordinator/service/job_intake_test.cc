@@ -61,6 +61,22 @@ TEST_F(JobIntakeTest, EveryPathBecomesAbsoluteAndTheScheduleIsRead) {
   EXPECT_EQ(job.schedule_text, "0F0\n");
 }
 
+TEST_F(JobIntakeTest, AProfileIsRead) {
+  v1::CreateJobRequest request = Request();
+  request.add_overrides("pipeline.schedule=1f1b");
+  request.add_overrides("device=virtual");
+  request.add_overrides("virtual.profile=times/p.json");
+  EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("virtual.profile: "),
+                             HasSubstr("times/p.json"))));
+  const fs::path path = Write("times/p.json", "{}");
+  ASSERT_OK_AND_ASSIGN(const dispatch::NewJob job,
+                       JobIntake(Mode::kEmbedded).Read(request));
+  EXPECT_EQ(job.profile_text, "{}");
+  EXPECT_EQ(job.spec.virtual_times.profile, path.string());
+}
+
 TEST_F(JobIntakeTest, AnAbsolutePathStays) {
   v1::CreateJobRequest request = Request();
   request.add_overrides("data.train=/elsewhere/a:b.txt");

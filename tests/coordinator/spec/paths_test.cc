@@ -25,7 +25,8 @@ JobSpec JobWithEveryPath() {
   spec.pipeline.schedule = ScheduleKind::kFile;
   spec.pipeline.schedule_file = "P6";
   spec.checkpoint.dir = "P7";
-  spec.resume_from = "P8";
+  spec.virtual_times.profile = "P8";
+  spec.resume_from = "P9";
   return spec;
 }
 
@@ -36,11 +37,12 @@ TEST(PathsTest, EveryPathIsVisitedOnceWithItsKey) {
     seen.push_back(absl::StrCat(key, "=", path));
     path = absl::StrCat("/base/", path);
   });
-  EXPECT_THAT(seen, ElementsAre("model.from=P0", "data.train=P1",
-                                "data.sources[0].path=P2",
-                                "data.sources[1].path=P3", "data.validation=P4",
-                                "data.tokenizer=P5", "pipeline.schedule=P6",
-                                "checkpoint.dir=P7", "resume_from=P8"));
+  EXPECT_THAT(
+      seen,
+      ElementsAre("model.from=P0", "data.train=P1", "data.sources[0].path=P2",
+                  "data.sources[1].path=P3", "data.validation=P4",
+                  "data.tokenizer=P5", "pipeline.schedule=P6",
+                  "checkpoint.dir=P7", "virtual.profile=P8", "resume_from=P9"));
   EXPECT_EQ(spec.data.train, "/base/P1");
   EXPECT_EQ(spec.pipeline.schedule_file, "/base/P6");
 }

@@ -90,6 +90,22 @@ TEST(CommandBoardTest, TimesLeaveOutWaitingAndPseudoCommands) {
   EXPECT_TRUE(board.TakeTimings().empty());
 }
 
+TEST(CommandBoardTest, TimingsAreOfTheStreamsOwnTimeWhereItHasOne) {
+  tests::fakes::FakeClock clock;
+  const auto begin = clock.Monotonic();
+  CommandBoard board(clock);
+  board.Add({.name = "1B4", .op = v1::OP_BACKWARD});
+  clock.Advance(absl::Seconds(3));  // Waits.
+  board.Started(begin + absl::Milliseconds(2));
+  clock.Advance(absl::Seconds(1));
+  board.Ended(begin + absl::Milliseconds(7));
+  const auto timings = board.TakeTimings();
+  ASSERT_EQ(timings.size(), 1);
+  EXPECT_EQ(timings[0].end_ns() - timings[0].start_ns(), 5'000'000);
+  // A deadline is of the clock's.
+  EXPECT_EQ(board.slowest(), absl::Seconds(4));
+}
+
 TEST(CommandBoardTest, HeadWaitsForTheFirstEventThatIsNotDone) {
   tests::fakes::FakeClock clock;
   CommandBoard board(clock);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/time/clock.h"
 #include "server/device/device.h"
 #include "server/transport/transport.h"
 #include "tests/fakes/forwarding_transport.h"
@@ -78,6 +79,9 @@ class LeakyTransport final : public tests::fakes::ForwardingTransport {
         return absl::OkStatus();
       }
       return wrapped_->Await(deadline);
+    }
+    std::optional<common::time::MonotonicTime> done_at() const override {
+      return wrapped_->done_at();
     }
 
    private:

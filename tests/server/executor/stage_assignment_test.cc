@@ -2,6 +2,8 @@
 #include "server/executor/stage_assignment.h"
 
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -44,6 +46,44 @@ TEST(StageAssignmentTest, WiresEachChunkToItsEdges) {
   EXPECT_TRUE(first.edges[first.tied_sum].sends());
 }
 
+TEST(StageAssignmentTest, TakesModelledTimes) {
+  v1::Assignment assignment = Good(1);
+  ASSERT_OK_AND_ASSIGN(const StageAssignment plain,
+                       DecodeAssignment(assignment));
+  EXPECT_EQ(plain.modelled_transfers, std::nullopt);
+  EXPECT_EQ(plain.chunks[0].modelled_times.of(v1::OP_FORWARD),
+            absl::ZeroDuration());
+  EXPECT_EQ(plain.transport(1, "secret").moved_by,
+            transport::MovedBy::kWhoWaits);
+
+  v1::ModelledTimes& times =
+      *assignment.mutable_chunks(0)->mutable_modelled_times();
+  times.mutable_forward()->set_nanos(2);
+  times.mutable_backward_input()->set_nanos(3);
+  times.mutable_backward_weight()->set_nanos(4);
+  v1::ModelledTransfers& transfers = *assignment.mutable_modelled_transfers();
+  transfers.mutable_latency()->set_seconds(1);
+  transfers.set_seconds_per_byte(0.5);
+  ASSERT_OK_AND_ASSIGN(const StageAssignment modelled,
+                       DecodeAssignment(assignment));
+  const ModelledTimes& decoded = modelled.chunks[0].modelled_times;
+  EXPECT_EQ(decoded.of(v1::OP_FORWARD), absl::Nanoseconds(2));
+  EXPECT_EQ(decoded.of(v1::OP_BACKWARD_INPUT), absl::Nanoseconds(3));
+  EXPECT_EQ(decoded.of(v1::OP_BACKWARD_WEIGHT), absl::Nanoseconds(4));
+  EXPECT_EQ(decoded.of(v1::OP_BACKWARD), absl::Nanoseconds(7));
+  ASSERT_TRUE(modelled.modelled_transfers.has_value());
+  EXPECT_EQ(modelled.modelled_transfers->latency, absl::Seconds(1));
+  EXPECT_EQ(modelled.modelled_transfers->seconds_per_byte, 0.5);
+  EXPECT_EQ(modelled.transport(1, "secret").moved_by,
+            transport::MovedBy::kLoop);
+
+  times.mutable_backward()->set_nanos(11);
+  ASSERT_OK_AND_ASSIGN(const StageAssignment apart,
+                       DecodeAssignment(assignment));
+  EXPECT_EQ(apart.chunks[0].modelled_times.of(v1::OP_BACKWARD),
+            absl::Nanoseconds(11));
+}
+
 struct BadAssignment {
   std::string name;
   int rank = 0;
@@ -80,6 +120,27 @@ void Remove(v1::Assignment& a, v1::EdgeKind kind) {
 INSTANTIATE_TEST_SUITE_P(
     AllRules, BadAssignmentTest,
     ::testing::Values(
+        BadAssignment{"ModelledTime", 1,
+                      [](auto& a) {
+                        a.mutable_chunks(0)
+                            ->mutable_modelled_times()
+                            ->mutable_backward_weight()
+                            ->set_nanos(-1);
+                      },
+                      "modelled_times.backward_weight -1ns"},
+        BadAssignment{
+            "ModelledLatency", 1,
+            [](auto& a) {
+              a.mutable_modelled_transfers()->mutable_latency()->set_seconds(
+                  -1);
+            },
+            "modelled_transfers.latency -1s"},
+        BadAssignment{"ModelledBandwidth", 1,
+                      [](auto& a) {
+                        a.mutable_modelled_transfers()->set_seconds_per_byte(
+                            std::numeric_limits<double>::infinity());
+                      },
+                      "modelled_transfers.seconds_per_byte inf"},
         BadAssignment{"Rank", 0, [](auto& a) { a.set_rank(3); }, "rank 3 of 3"},
         BadAssignment{"Family", 0,
                       [](auto& a) { a.mutable_model()->clear_family(); },
