@@ -15,31 +15,12 @@ namespace {
 constexpr int kSettings = 240;
 constexpr double kFarthest = 1.001;
 
-AutoSetting Setting(int i, std::mt19937* random) {
-  // Half of them of the largest size.
-  const int ranks = i % 2 == 0 ? 4 : 2 + static_cast<int>((*random)() % 3);
-  const int micro_batches = i % 2 == 0 ? 5 + static_cast<int>((*random)() % 4)
-                                       : 1 + static_cast<int>((*random)() % 8);
-  constexpr StageSpread kSpreads[] = {StageSpread::kEqual, StageSpread::kSame,
-                                      StageSpread::kUneven,
-                                      StageSpread::kUnlike};
-  AutoSetting setting =
-      RandomSetting(micro_batches, LoopPlacement({.ranks = ranks}),
-                    {.spread = kSpreads[i % 4],
-                     .longest_transfer = i % 3 == 0 ? 0.0 : 1.0,
-                     .most_fitting = i % 5 == 0 ? 0 : 2 * ranks,
-                     .bytes = i % 7 == 0},
-                    random);
-  setting.choice.options.memory.slot = {};  // The oracle has no slots.
-  return setting;
-}
-
 TEST(AutoOptimum, IsReachedInSmallSteps) {
   std::mt19937 random(20261130);
   int unproved = 0;
   for (int i = 0; i < kSettings; ++i) {
     SCOPED_TRACE(i);
-    const AutoSetting setting = Setting(i, &random);
+    const AutoSetting setting = SmallSetting(i, &random);
     const LoweringOptions& options = setting.choice.options;
     ASSERT_OK_AND_ASSIGN(
         const AutoSchedule made,

@@ -78,4 +78,39 @@ AutoSetting RandomSetting(int micro_batches, const Placement& placement,
   return setting;
 }
 
+AutoSetting SmallSetting(int i, std::mt19937* random) {
+  // Half of them of the largest size.
+  const int ranks = i % 2 == 0 ? 4 : 2 + static_cast<int>((*random)() % 3);
+  const int micro_batches = i % 2 == 0 ? 5 + static_cast<int>((*random)() % 4)
+                                       : 1 + static_cast<int>((*random)() % 8);
+  constexpr StageSpread kSpreads[] = {StageSpread::kEqual, StageSpread::kSame,
+                                      StageSpread::kUneven,
+                                      StageSpread::kUnlike};
+  AutoSetting setting =
+      RandomSetting(micro_batches, LoopPlacement({.ranks = ranks}),
+                    {.spread = kSpreads[i % 4],
+                     .longest_transfer = i % 3 == 0 ? 0.0 : 1.0,
+                     .most_fitting = i % 5 == 0 ? 0 : 2 * ranks,
+                     .bytes = i % 7 == 0},
+                    random);
+  setting.choice.options.memory.slot = {};
+  return setting;
+}
+
+AutoSetting LargeSetting(StageSpread spread, double longest_transfer,
+                         std::mt19937* random) {
+  const int ranks = 2 + static_cast<int>((*random)() % 31);
+  // Half of them with few micro-batches, which are the hard ones.
+  const uint32_t span =
+      (*random)() % 2 == 0 ? static_cast<uint32_t>(ranks) : 256 - 2 * ranks;
+  const int micro_batches =
+      std::min(256, 2 * ranks + static_cast<int>((*random)() % (span + 1)));
+  AutoSetting setting = RandomSetting(
+      micro_batches, LoopPlacement({.ranks = ranks}),
+      {.spread = spread, .longest_transfer = longest_transfer}, random);
+  Memory& memory = setting.choice.options.memory;
+  memory.limits.assign(ranks, 2 * ranks * memory.stages[0].held_until_input);
+  return setting;
+}
+
 }  // namespace penstock::coordinator::schedule

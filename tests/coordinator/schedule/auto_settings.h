@@ -35,6 +35,14 @@ struct SettingKind {
 AutoSetting RandomSetting(int micro_batches, const Placement& placement,
                           const SettingKind& kind, std::mt19937* random);
 
+// Setting i of a series with K <= 4, M <= 8 on a loop, within what the exact
+// oracle takes: all spreads, with and without transfers, limits from one
+// micro-batch up, some with two sizes of activations.
+AutoSetting SmallSetting(int i, std::mt19937* random);
+// Of a series with K <= 32, 2K <= M <= 256 and room for 2K micro-batches.
+AutoSetting LargeSetting(StageSpread spread, double longest_transfer,
+                         std::mt19937* random);
+
 // Uniform in [least, most), the same everywhere.
 double RandomBetween(double least, double most, std::mt19937* random);
 
