@@ -1,6 +1,7 @@
 #include "coordinator/schedule/auto_beam.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,8 @@ namespace {
 constexpr double kTolerance = 1e-9;
 // Children of a state, about.
 constexpr int kBranches = 2;
+// Narrower beams would be full of states that wait in vain.
+constexpr int kWaitingWidth = 100;
 // States of one generation that a new one is compared with.
 constexpr int kCompared = 16;
 
@@ -26,6 +29,7 @@ struct Origin {
 struct Child {
   int parent = 0;  // In the generation.
   NextCommand next;
+  uint64_t waits = 0;  // Of the state before it.
   StateScore score;
 };
 
@@ -33,6 +37,7 @@ bool Better(const Child& a, const Child& b) {
   if (a.score.bound != b.score.bound) return a.score.bound < b.score.bound;
   if (a.score.total != b.score.total) return a.score.total < b.score.total;
   if (a.parent != b.parent) return a.parent < b.parent;
+  if (a.waits != b.waits) return a.waits < b.waits;
   if (a.next.stage != b.next.stage) return a.next.stage < b.next.stage;
   return a.next.op < b.next.op;
 }
@@ -66,24 +71,41 @@ class Beam {
     children_.clear();
     for (size_t i = 0; i < generation_.size(); ++i) {
       StepState& state = generation_[i];
-      FindConflict(state);
-      for (const NextCommand& next : conflict_) {
-        const int rank = problem_.rank_of[next.stage];
-        const double free = state.free[rank];
-        rules_.Run(next, &state);
-        const StateScore score = rules_.Score(state, &scratch_);
-        rules_.Undo(next, free, &state);
-        ++result_.work;
-        if (score.bound < best_ * (1 - kTolerance)) {
-          children_.push_back(
-              {.parent = static_cast<int>(i), .next = next, .score = score});
-        }
+      const uint64_t waits = state.waits;
+      uint64_t waiting = FindConflict(state);
+      AddChildren(i);
+      // The same again without what had better wait.
+      while (waiting != 0 && options_.width >= kWaitingWidth) {
+        state.waits |= waiting;
+        waiting = FindConflict(state);
+        AddChildren(i);
+      }
+      state.waits = waits;
+    }
+  }
+
+  void AddChildren(size_t parent) {
+    StepState& state = generation_[parent];
+    for (const NextCommand& next : conflict_) {
+      const double free = state.free[problem_.rank_of[next.stage]];
+      const uint64_t waits = state.waits;
+      rules_.Run(next, &state);
+      const StateScore score = rules_.Score(state, &scratch_);
+      rules_.Undo(next, free, &state);
+      state.waits = waits;
+      ++result_.work;
+      if (score.bound < best_ * (1 - kTolerance)) {
+        children_.push_back({.parent = static_cast<int>(parent),
+                             .next = next,
+                             .waits = waits,
+                             .score = score});
       }
     }
   }
 
-  // Fills conflict_.
-  void FindConflict(const StepState& state) {
+  // Fills conflict_. Returns the bit of waits that leaves one of it for later,
+  // or 0.
+  uint64_t FindConflict(const StepState& state) {
     double end = std::numeric_limits<double>::infinity();
     int rank = -1;
     for (int r = 0; r < problem_.ranks; ++r) {
@@ -97,12 +119,17 @@ class Beam {
       }
     }
     conflict_.clear();
-    if (rank < 0) return;
+    if (rank < 0) return 0;
     next_.clear();
     rules_.AppendNext(state, rank, &next_);
+    uint64_t waits = 0;
     for (const NextCommand& next : next_) {
-      if (next.start < end || next.end <= end) conflict_.push_back(next);
+      if (next.start < end || next.end <= end) {
+        conflict_.push_back(next);
+        if (waits == 0) waits = rules_.WaitBit(state, next);
+      }
     }
+    return waits;
   }
 
   // The best of the children become the generation.
@@ -125,24 +152,34 @@ class Beam {
         break;
       }
       kept_.push_back(generation_[child.parent]);
+      kept_.back().waits = child.waits;
       rules_.Run(child.next, &kept_.back());
-      if (IsDominated()) {
+      if (kept_.back().left > 0 && IsDominated()) {
         kept_.pop_back();
         continue;
       }
-      kept_origins_.push_back(static_cast<int>(origins_.size()));
-      const StageCounts& before =
-          generation_[child.parent].counts[child.next.stage];
-      origins_.push_back(
-          {.parent = origin_of_[child.parent],
-           .command = {child.next.op, child.next.stage,
-                       child.next.op == Op::kForward ? before.forwards
-                       : ProducesInputGradient(child.next.op)
-                           ? before.inputs
-                           : before.weights}});
+      const int origin = AddOrigin(child);
+      if (kept_.back().left == 0) {
+        Complete(kept_.back(), origin);
+        kept_.pop_back();
+      } else {
+        kept_origins_.push_back(origin);
+      }
     }
     generation_.swap(kept_);
     origin_of_.swap(kept_origins_);
+  }
+
+  int AddOrigin(const Child& child) {
+    const Op op = child.next.op;
+    const StageCounts& before =
+        generation_[child.parent].counts[child.next.stage];
+    const int micro_batch = op == Op::kForward          ? before.forwards
+                            : op == Op::kBackwardWeight ? before.weights
+                                                        : before.inputs;
+    origins_.push_back({.parent = origin_of_[child.parent],
+                        .command = {op, child.next.stage, micro_batch}});
+    return static_cast<int>(origins_.size()) - 1;
   }
 
   // The last of kept_ by one before it; else it is listed.
@@ -166,20 +203,20 @@ class Beam {
     return false;
   }
 
-  // The best of the steps that are complete.
+  // Of steps that are complete the best one is kept as the result.
+  void Complete(const StepState& state, int origin) {
+    const double makespan =
+        *std::max_element(state.free.begin(), state.free.end());
+    if (complete_ >= 0 && makespan >= result_.makespan) return;
+    result_.makespan = makespan;
+    complete_ = origin;
+    if (!problem_.tied_edges) best_ = std::min(best_, makespan);
+  }
+
   void Finish() {
-    size_t best = generation_.size();
-    for (size_t i = 0; i < generation_.size(); ++i) {
-      const std::vector<double>& free = generation_[i].free;
-      const double makespan = *std::max_element(free.begin(), free.end());
-      if (best < generation_.size() && makespan >= result_.makespan) continue;
-      result_.makespan = makespan;
-      best = i;
-    }
-    if (best == generation_.size()) return;
+    if (complete_ < 0) return;
     result_.orders.resize(problem_.ranks);
-    for (int o = origin_of_[best]; origins_[o].parent >= 0;
-         o = origins_[o].parent) {
+    for (int o = complete_; origins_[o].parent >= 0; o = origins_[o].parent) {
       const Command& command = origins_[o].command;
       result_.orders[problem_.rank_of[command.stage]].push_back(command);
     }
@@ -197,6 +234,7 @@ class Beam {
   const BeamOptions& options_;
   double best_ = 0;
   bool left_out_ = false;
+  int complete_ = -1;  // The result's Origin.
   std::vector<StepState> generation_;
   std::vector<int> origin_of_;  // (generation): index in origins_.
   std::vector<StepState> kept_;

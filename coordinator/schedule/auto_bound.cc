@@ -33,16 +33,7 @@ class Bound {
   double Find() const {
     double bound = 0;
     for (int r = 0; r < problem_.ranks; ++r) {
-      double rank = OfRank(r);
-      if (problem_.tied_edges && problem_.chunks == 1) {
-        const double transfer = problem_.tied_wire + problem_.latency;
-        if (r == problem_.rank_of[problem_.stages - 1]) rank += transfer;
-        if (r == problem_.rank_of[problem_.stages - 1] ||
-            r == problem_.rank_of[0]) {
-          rank += problem_.tied_add + transfer;
-        }
-      }
-      bound = std::max(bound, rank);
+      bound = std::max(bound, OfRank(r));
       for (const int s : problem_.stages_of[r]) {
         bound = std::max(bound, OfRoundTrips(s));
       }
@@ -112,7 +103,9 @@ class Bound {
     const double to_last_input = start + m_ * (forward + input) +
                                  std::max(0, m_ - fitting) * weight +
                                  tail_[stages.front()];
-    return std::max({all, from_first_input, to_last_input});
+    const TiedTails tied = TiedTailsOf(problem_, r);
+    return std::max({all + tied.after_rank, from_first_input + tied.after_rank,
+                     to_last_input + tied.after_chain});
   }
 
   // Most time that a rank can spend in forwards during `window`, which begins

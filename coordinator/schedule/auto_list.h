@@ -37,7 +37,8 @@ struct ListPolicy {
 
 struct ListResult {
   bool finished = false;  // Else the budgets are too small for this.
-  double makespan = 0;    // Without tied edges.
+  // Without tied edges. Where a rank waited in vain TimeOrders says less.
+  double makespan = 0;
   Orders orders;
 };
 

@@ -215,6 +215,17 @@ bool WholeBackwardMayWin(const AutoProblem& problem) {
   return false;
 }
 
+TiedTails TiedTailsOf(const AutoProblem& problem, int rank) {
+  if (!problem.tied_edges || problem.chunks > 1) return {};
+  const double transfer = problem.tied_wire + problem.latency;
+  TiedTails tails{.after_chain = problem.tied_add + transfer};
+  if (rank == problem.rank_of[0]) tails.after_rank = tails.after_chain;
+  if (rank == problem.rank_of[problem.stages - 1]) {
+    tails.after_rank = transfer + tails.after_chain;
+  }
+  return tails;
+}
+
 std::vector<int64_t> PeakHeld(const AutoProblem& problem,
                               const Orders& orders) {
   std::vector<int64_t> peaks;

@@ -73,6 +73,14 @@ OrderTiming TimeOrders(const AutoProblem& problem, const Orders& orders);
 // where W needs more memory than F left.
 bool WholeBackwardMayWin(const AutoProblem& problem);
 
+// What at least follows for a tied weight; nothing where it is on one rank, or
+// where other stages' commands may come after it (more than one chunk).
+struct TiedTails {
+  double after_rank = 0;   // Once the rank's own commands have ended.
+  double after_chain = 0;  // Once the last W of stage 0 has ended.
+};
+TiedTails TiedTailsOf(const AutoProblem& problem, int rank);
+
 // Most bytes of activations that each rank holds.
 std::vector<int64_t> PeakHeld(const AutoProblem& problem, const Orders& orders);
 

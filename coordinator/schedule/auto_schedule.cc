@@ -26,7 +26,7 @@ constexpr absl::string_view kName = "auto";
 
 // Of all searches together (auto_search.h): about 50 ms of one core.
 constexpr int64_t kListWork = 400'000;
-constexpr int64_t kBeamWork = 10'000'000;
+constexpr int64_t kBeamWork = 20'000'000;
 
 bool Less(double a, double b) { return a < b * (1 - kTolerance); }
 

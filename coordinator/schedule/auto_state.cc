@@ -8,6 +8,15 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// Of StepState::waits: two bits a rank. Ranks beyond never wait.
+constexpr int kWaitingRanks = 32;
+constexpr uint64_t kForwardWaits = 1;
+constexpr uint64_t kInputWaits = 2;
+
+uint64_t WaitsOf(uint64_t waits, int rank) {
+  return rank < kWaitingRanks ? waits >> 2 * rank & 3 : 0;
+}
+
 }  // namespace
 
 StateRules::StateRules(const AutoProblem& problem)
@@ -15,9 +24,14 @@ StateRules::StateRules(const AutoProblem& problem)
       admission_(problem, WholeBackwardMayWin(problem) ? Backward::kEither
                                                        : Backward::kSplit),
       tails_(problem.stages),
-      closing_(problem.ranks, 0),
       put_off_(problem.ranks, problem.micro_batches),
       whole_(WholeBackwardMayWin(problem)) {
+  grows_.assign(problem.ranks, 0);
+  for (int s = 0; s < problem.stages; ++s) {
+    const StageBytes& held = problem.held[s];
+    grows_[problem.rank_of[s]] |=
+        problem.chunks == 1 && held.held_until_weight > held.held_until_input;
+  }
   for (StageTimes times : problem.times) {
     if (whole_) {
       const double whole = times.of(Op::kBackward);
@@ -42,10 +56,8 @@ StateRules::StateRules(const AutoProblem& problem)
         (problem.remote_input[s + 1] ? problem.activation_transfer() : 0) +
         least_[s + 1].forward + tails_[s + 1].after_forward;
   }
-  if (problem.tied_edges && problem.chunks == 1) {
-    const double transfer = problem.tied_wire + problem.latency;
-    closing_[problem.rank_of[0]] = problem.tied_add + transfer;
-    closing_[problem.rank_of[last]] = 2 * transfer + problem.tied_add;
+  for (int r = 0; r < problem.ranks; ++r) {
+    tied_.push_back(TiedTailsOf(problem, r));
   }
   for (int r = 0; r < problem.ranks && problem.chunks == 1; ++r) {
     const int64_t size =
@@ -60,6 +72,7 @@ StepState StateRules::Begin() const {
   const size_t cells = Cell(problem_.stages, 0);
   StepState state;
   state.counts.resize(problem_.stages);
+  state.left = 3 * problem_.stages * problem_.micro_batches;
   state.free.assign(problem_.ranks, 0);
   state.holding.resize(problem_.ranks);
   state.activation.assign(cells, kNever);
@@ -93,6 +106,7 @@ void StateRules::AppendNext(const StepState& state, int rank,
                             std::vector<NextCommand>* next) const {
   const double free = state.free[rank];
   const RankHolding& holding = state.holding[rank];
+  const uint64_t waits = WaitsOf(state.waits, rank);
   for (const int s : problem_.stages_of[rank]) {
     const StageCounts& counts = state.counts[s];
     const StageTimes& times = problem_.times[s];
@@ -101,7 +115,8 @@ void StateRules::AppendNext(const StepState& state, int rank,
       next->push_back(
           {.op = op, .stage = s, .start = start, .end = start + time});
     };
-    if (const double ready = InputReady(state, s); ready != kNever) {
+    if (const double ready = InputReady(state, s);
+        ready != kNever && (waits & kInputWaits) == 0) {
       if (admission_.AllowsInput(s, holding)) {
         append(Op::kBackwardInput, ready, times.backward_input);
       }
@@ -109,7 +124,8 @@ void StateRules::AppendNext(const StepState& state, int rank,
         append(Op::kBackward, ready, times.of(Op::kBackward));
       }
     }
-    if (counts.forwards < problem_.micro_batches) {
+    if (counts.forwards < problem_.micro_batches &&
+        (waits & kForwardWaits) == 0) {
       if (const double ready = ForwardReady(state, s);
           ready != kNever && admission_.AllowsForward(s, holding)) {
         append(Op::kForward, ready, times.forward);
@@ -134,7 +150,15 @@ void StateRules::Run(const NextCommand& next, StepState* state) const {
   const int rank = problem_.rank_of[s];
   StageCounts& counts = state->counts[s];
   state->free[rank] = next.end;
+  state->left -= next.op == Op::kBackward ? 2 : 1;
   admission_.Hold(s, next.op, &state->holding[rank]);
+  if (rank < kWaitingRanks) {
+    const uint64_t over = next.op == Op::kForward ? kInputWaits
+                          : next.op == Op::kBackwardWeight
+                              ? kInputWaits | kForwardWaits
+                              : kForwardWaits;
+    state->waits &= ~(over << 2 * rank);
+  }
   if (next.op == Op::kForward) {
     const int m = counts.forwards++;
     if (s + 1 < problem_.stages) {
@@ -159,6 +183,7 @@ void StateRules::Undo(const NextCommand& next, double free,
   const int rank = problem_.rank_of[s];
   StageCounts& counts = state->counts[s];
   state->free[rank] = free;
+  state->left += next.op == Op::kBackward ? 2 : 1;
   admission_.TakeBack(s, next.op, &state->holding[rank]);
   if (next.op == Op::kForward) {
     const int m = --counts.forwards;
@@ -170,6 +195,33 @@ void StateRules::Undo(const NextCommand& next, double free,
   } else {
     --counts.weights;
   }
+}
+
+uint64_t StateRules::WaitBit(const StepState& state,
+                             const NextCommand& next) const {
+  const int rank = problem_.rank_of[next.stage];
+  if (!grows_[rank] || rank >= kWaitingRanks ||
+      next.op == Op::kBackwardWeight) {
+    return 0;
+  }
+  // Whether another one of the rank fits before this one, and not after it.
+  RankHolding after = state.holding[rank];
+  admission_.Hold(next.stage, next.op, &after);
+  for (const int s : problem_.stages_of[rank]) {
+    const StageCounts& counts = state.counts[s];
+    if (next.op == Op::kForward) {
+      if (counts.inputs < counts.forwards &&
+          admission_.AllowsInput(s, state.holding[rank]) &&
+          !admission_.AllowsInput(s, after)) {
+        return kForwardWaits << 2 * rank;
+      }
+    } else if (counts.forwards < problem_.micro_batches &&
+               admission_.AllowsForward(s, state.holding[rank]) &&
+               !admission_.AllowsForward(s, after)) {
+      return kInputWaits << 2 * rank;
+    }
+  }
+  return 0;
 }
 
 // When each stage's next F and I can start at best; never where none is left.
@@ -260,9 +312,11 @@ StateScore StateRules::Score(const StepState& state,
             std::max(to_last, begin + forwards + inputs +
                                   (weights_left - put_off_[r]) * weight_time);
       }
-      rank = std::max(rank, to_last + tail);
+      rank = std::max(rank + tied_[r].after_rank,
+                      to_last + tail + tied_[r].after_chain);
+    } else {
+      rank += tied_[r].after_rank;
     }
-    rank += closing_[r];
     score.total += rank;
     score.bound = std::max({score.bound, rank, chain});
   }
@@ -270,28 +324,43 @@ StateScore StateRules::Score(const StepState& state,
 }
 
 bool StateRules::Dominates(const StepState& a, const StepState& b) const {
+  if ((a.waits & ~b.waits) != 0) return false;
   for (int r = 0; r < problem_.ranks; ++r) {
     if (a.free[r] > b.free[r]) return false;
   }
-  const int buffers = problem_.send_buffers;
   for (int s = 0; s < problem_.stages; ++s) {
-    const double free = b.free[problem_.rank_of[s]];
-    if (s > 0) {
-      const int sent = a.counts[s - 1].forwards;
-      int m = std::min<int>(a.counts[s].forwards, std::max(0, sent - buffers));
-      for (; m < sent; ++m) {
-        const double arrival = a.activation[Cell(s, m)];
-        if (arrival > b.activation[Cell(s, m)] && arrival > free) return false;
-      }
+    const StageCounts& counts = a.counts[s];
+    if (s > 0 && !NoLater(a.activation, b.activation, b,
+                          {.source = s - 1,
+                           .target = s,
+                           .taken = counts.forwards,
+                           .sent = a.counts[s - 1].forwards})) {
+      return false;
     }
-    if (s + 1 < problem_.stages) {
-      const int sent = a.counts[s + 1].inputs;
-      int m = std::min<int>(a.counts[s].inputs, std::max(0, sent - buffers));
-      for (; m < sent; ++m) {
-        const double arrival = a.gradient[Cell(s, m)];
-        if (arrival > b.gradient[Cell(s, m)] && arrival > free) return false;
-      }
+    if (s + 1 < problem_.stages && !NoLater(a.gradient, b.gradient, b,
+                                            {.source = s + 1,
+                                             .target = s,
+                                             .taken = counts.inputs,
+                                             .sent = a.counts[s + 1].inputs})) {
+      return false;
     }
+  }
+  return true;
+}
+
+// Whether no message that is still to be taken, or still in a send buffer,
+// arrives later in `a` than in `b`, so that it matters.
+bool StateRules::NoLater(const std::vector<double>& a,
+                         const std::vector<double>& b, const StepState& state,
+                         const Messages& messages) const {
+  const double target_free = state.free[problem_.rank_of[messages.target]];
+  const double source_free = state.free[problem_.rank_of[messages.source]];
+  const int buffered = std::max(0, messages.sent - problem_.send_buffers);
+  for (int m = std::min(messages.taken, buffered); m < messages.sent; ++m) {
+    const double arrival = a[Cell(messages.target, m)];
+    if (arrival <= b[Cell(messages.target, m)]) continue;
+    if (m >= messages.taken && arrival > target_free) return false;
+    if (m >= buffered && arrival > source_free) return false;
   }
   return true;
 }

@@ -25,6 +25,10 @@ struct StepState {
   // gradient. Unknown: never.
   std::vector<double> activation;
   std::vector<double> gradient;
+  int left = 0;  // F, I and W to run; a B is two.
+  // Two bits a rank, WaitBit(): it leaves its F, or its I, for later, until it
+  // has run something else.
+  uint64_t waits = 0;
 };
 
 // A command that could come next on its rank, and when it then runs.
@@ -60,16 +64,29 @@ class StateRules {
   // Takes Run() back. `free` is the rank's of before.
   void Undo(const NextCommand& next, double free, StepState* state) const;
   StateScore Score(const StepState& state, ScoreScratch* scratch) const;
+  // The bit of waits for a command that could be better left for later though
+  // nothing else is ready, or 0. Where I grows what is held, an F and an I can
+  // take each other's room: then the one that comes first is not the better one
+  // for sure, as it is elsewhere.
+  uint64_t WaitBit(const StepState& state, const NextCommand& next) const;
   // Whether whatever follows `b` could follow `a` no later. REQUIRES: the same
   // counts.
   bool Dominates(const StepState& a, const StepState& b) const;
-  const AutoProblem& problem() const { return problem_; }
 
  private:
   struct Tail {                // Of a stage; what must follow once ...
     double after_input = 0;    // ... its last I ended: I down to stage 0, a W.
     double after_forward = 0;  // ... its last F ended: all of the way back.
   };
+  // Of one edge, in their order.
+  struct Messages {
+    int source = 0;  // Stages.
+    int target = 0;
+    int taken = 0;
+    int sent = 0;
+  };
+  bool NoLater(const std::vector<double>& a, const std::vector<double>& b,
+               const StepState& state, const Messages& messages) const;
   size_t Cell(int stage, int micro_batch) const {
     return static_cast<size_t>(stage) * problem_.micro_batches + micro_batch;
   }
@@ -83,8 +100,9 @@ class StateRules {
   const AutoProblem& problem_;
   const Admission admission_;
   std::vector<Tail> tails_;        // (stage)
-  std::vector<double> closing_;    // (rank): tied messages after its last W.
+  std::vector<TiedTails> tied_;    // (rank)
   std::vector<int> put_off_;       // (rank): most W left when its last I runs.
+  std::vector<uint8_t> grows_;     // (rank)
   bool whole_ = false;             // B is looked at too.
   std::vector<StageTimes> least_;  // (stage): of I and W or B, whichever less.
 };

@@ -285,6 +285,7 @@ TEST(Forms, AreOfAllNamesThatAreGenerated) {
   std::vector<absl::string_view> names;
   for (const Form& form : Forms()) names.push_back(form.name);
   for (const absl::string_view name : GeneratorNames()) {
+    if (name == "auto") continue;  // Whatever is best: auto_schedule_test.cc.
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
   EXPECT_FALSE(ClosedFormOf("file:1f1b", {}).has_value());

@@ -1,0 +1,159 @@
+// What the automatic scheduler evaluates orders with is what Simulate and
+// MemoryUseOf say of them.
+#include "coordinator/schedule/auto_problem.h"
+
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/schedule/auto_beam.h"
+#include "coordinator/schedule/auto_bound.h"
+#include "coordinator/schedule/auto_list.h"
+#include "coordinator/schedule/generators.h"
+#include "coordinator/schedule/memory_use.h"
+#include "coordinator/schedule/simulator.h"
+#include "gtest/gtest.h"
+#include "tests/coordinator/schedule/auto_settings.h"
+#include "tests/coordinator/schedule/example_schedules.h"
+#include "tests/matchers/status_matchers.h"
+
+namespace penstock::coordinator::schedule {
+namespace {
+
+constexpr double kNear = 1e-9;
+
+// With slots for all micro-batches, so that none is waited for.
+void ExpectAsSimulated(const Schedule& schedule, LoweringOptions options) {
+  const AutoProblem problem =
+      MakeAutoProblem(schedule.micro_batches, schedule.placement, options);
+  const Memory memory = options.memory;
+  options.memory = {};
+  options.uniform_slots = schedule.micro_batches;
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, options));
+  ASSERT_OK_AND_ASSIGN(const Simulation simulation,
+                       Simulate(program, options.costs));
+  const OrderTiming timing = TimeOrders(problem, schedule.orders);
+  EXPECT_TRUE(timing.finished);
+  EXPECT_NEAR(timing.makespan, simulation.makespan,
+              kNear * simulation.makespan);
+  EXPECT_GE(
+      simulation.makespan * (1 + kNear),
+      StepLowerBound(schedule.micro_batches, schedule.placement, options));
+
+  const std::vector<RankParts> parts = PartsOfRanks(program);
+  const std::vector<int64_t> peaks = PeakHeld(problem, schedule.orders);
+  for (int r = 0; r < schedule.ranks(); ++r) {
+    EXPECT_EQ(peaks[r], MemoryUseOf(program, r, parts[r], memory).peak_held);
+  }
+}
+
+LoweringOptions RandomOptions(const Placement& placement,
+                              std::mt19937* random) {
+  LoweringOptions options = RandomSetting(1, placement,
+                                          {.spread = StageSpread::kUnlike,
+                                           .longest_transfer = 1,
+                                           .most_fitting = 0,
+                                           .bytes = true},
+                                          random)
+                                .choice.options;
+  options.costs.seconds_per_byte = 0.125;
+  options.costs.bytes = {.activation = static_cast<int64_t>((*random)() % 6),
+                         .gradient = static_cast<int64_t>((*random)() % 6),
+                         .tied = 3};
+  options.costs.tied_add = 0.25;
+  options.tied_embedding = (*random)() % 2 == 0;
+  options.send_buffers = 1 + static_cast<int>((*random)() % 3);
+  return options;
+}
+
+TEST(TimeOrders, IsWhatIsSimulatedOfEveryFixedSchedule) {
+  std::mt19937 random(1);
+  for (const absl::string_view name : GeneratorNames()) {
+    for (const int chunks : {1, 2, 3}) {
+      for (const int micro_batches : {1, 6, 8}) {
+        const absl::StatusOr<Schedule> schedule = Generate(
+            name,
+            {.ranks = 3, .chunks = chunks, .micro_batches = micro_batches});
+        if (!schedule.ok()) continue;
+        SCOPED_TRACE(std::string(name));
+        ExpectAsSimulated(*schedule,
+                          RandomOptions(schedule->placement, &random));
+      }
+    }
+  }
+}
+
+TEST(TimeOrders, IsWhatIsSimulatedOfRandomOrders) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 200; ++i) {
+    const Schedule schedule =
+        RandomSchedule({.ranks = 1 + static_cast<int>(random() % 5),
+                        .chunks = 1 + static_cast<int>(random() % 3),
+                        .micro_batches = 1 + static_cast<int>(random() % 8)},
+                       {.shuffle_placement = random() % 2 == 0}, &random);
+    SCOPED_TRACE(i);
+    ExpectAsSimulated(schedule, RandomOptions(schedule.placement, &random));
+  }
+}
+
+TEST(TimeOrders, SaysThatAnOrderCannotFinish) {
+  AutoProblem problem =
+      MakeAutoProblem(1, LoopPlacement({.ranks = 2}),
+                      {.costs = UniformCosts({.ranks = 2}, {})});
+  const Orders stuck = {{{Op::kBackward, 0, 0}, {Op::kForward, 0, 0}},
+                        {{Op::kForward, 1, 0}, {Op::kBackward, 1, 0}}};
+  EXPECT_FALSE(TimeOrders(problem, stuck).finished);
+}
+
+// What lists and beams report is what their orders take, within the budgets.
+TEST(AutoSearches, ReportWhatTheirOrdersTake) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    const RankShape shape{.ranks = 1 + static_cast<int>(random() % 5),
+                          .chunks = 1 + i % 3};
+    const int micro_batches = 1 + static_cast<int>(random() % 9);
+    AutoSetting setting = RandomSetting(
+        micro_batches, i % 2 == 0 ? VPlacement(shape) : LoopPlacement(shape),
+        {.spread = StageSpread::kUnlike,
+         .longest_transfer = 1,
+         .most_fitting = 3,
+         .bytes = true},
+        &random);
+    LoweringOptions& options = setting.choice.options;
+    options.memory.slot = {};
+    options.send_buffers = 1 + i % 2;
+    const AutoProblem problem =
+        MakeAutoProblem(micro_batches, setting.choice.placement, options);
+    std::vector<std::pair<double, Orders>> found;
+    for (const Backward backward : {Backward::kSplit, Backward::kWhole}) {
+      ListResult list = ScheduleList(
+          problem,
+          {.ranks = std::vector<Preference>(
+               shape.ranks, {.least_gap = 0.5, .least_forward_gap = 0.25}),
+           .backward = backward});
+      ASSERT_TRUE(list.finished);
+      found.emplace_back(list.makespan, std::move(list.orders));
+    }
+    BeamResult beam =
+        SearchBeam(problem, {.width = 20, .known = 1e9, .most_work = 1 << 20});
+    ASSERT_TRUE(beam.found);
+    EXPECT_NEAR(TimeOrders(problem, beam.orders).makespan, beam.makespan,
+                kNear * beam.makespan);
+    found.emplace_back(beam.makespan, std::move(beam.orders));
+    for (const auto& [makespan, orders] : found) {
+      const OrderTiming timing = TimeOrders(problem, orders);
+      EXPECT_TRUE(timing.finished);
+      // A list may have waited in vain.
+      EXPECT_LE(timing.makespan, makespan * (1 + kNear));
+      const std::vector<int64_t> peaks = PeakHeld(problem, orders);
+      for (int r = 0; r < shape.ranks; ++r) {
+        EXPECT_LE(peaks[r], problem.budget[r]);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::coordinator::schedule
