@@ -22,7 +22,7 @@ namespace penstock::coordinator::schedule {
 std::vector<absl::string_view> GeneratorNames() {
   std::vector<absl::string_view> names;
   for (const NamedSchedule& row : kNamedSchedules) {
-    if (row.built) names.push_back(row.name);
+    names.push_back(row.name);
   }
   return names;
 }
@@ -57,10 +57,9 @@ absl::StatusOr<Schedule> Generate(absl::string_view name, const Shape& shape) {
     case ScheduleKind::kAuto:
       return GenerateAuto(shape);
     default:
-      return absl::InvalidArgumentError(absl::StrCat(
-          row == nullptr ? "there is no schedule \""
-                         : "not built yet: schedule \"",
-          name, "\"; there are ", absl::StrJoin(GeneratorNames(), ", ")));
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no schedule \"", name, "\"; there are ",
+                       absl::StrJoin(GeneratorNames(), ", ")));
   }
 }
 

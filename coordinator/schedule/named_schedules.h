@@ -1,6 +1,7 @@
 // The schedules that a job file may name: the one table of their words, of how
-// many chunks a rank they run, and of which are built. Generators are found by
-// it (generators.h), and so is what coordinator/spec reads and refuses.
+// many chunks a rank they run, and of where their stages are. Generators are
+// found by it (generators.h), and so is what coordinator/spec reads and
+// refuses.
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_NAMED_SCHEDULES_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_NAMED_SCHEDULES_H_
 
@@ -37,28 +38,25 @@ struct NamedSchedule {
   std::optional<int> fixed_chunks;
   // v where nothing is said; nullopt: the planner's choice.
   std::optional<int> default_chunks;
-  bool built = false;     // There is a generator.
   bool v_shaped = false;  // On the V placement (placement.h), else the loop.
 };
 
 // In the order of the documentation.
 inline constexpr NamedSchedule kNamedSchedules[] = {
-    {ScheduleKind::kNaive, "naive", 1, 1, /*built=*/true},
-    {ScheduleKind::kGpipe, "gpipe", 1, 1, /*built=*/true},
-    {ScheduleKind::k1F1B, "1f1b", 1, 1, /*built=*/true},
-    {ScheduleKind::kInterleaved, "interleaved", std::nullopt, 2,
-     /*built=*/true},
-    {ScheduleKind::kLoopedBfs, "looped-bfs", std::nullopt, 2, /*built=*/true},
-    {ScheduleKind::kZbH1, "zb-h1", 1, 1, /*built=*/true},
-    {ScheduleKind::kZbH2, "zb-h2", 1, 1, /*built=*/true},
-    {ScheduleKind::kZb1pInterleaved, "zb1p-interleaved", std::nullopt, 1,
-     /*built=*/true},
-    {ScheduleKind::kZbV, "zb-v", 2, 2, /*built=*/true, /*v_shaped=*/true},
-    {ScheduleKind::kVHalf, "v-half", 2, 2, /*built=*/true, /*v_shaped=*/true},
-    {ScheduleKind::kVMin, "v-min", 2, 2, /*built=*/true, /*v_shaped=*/true},
-    {ScheduleKind::kDualpipeV, "dualpipe-v", 2, 2, /*built=*/true,
+    {ScheduleKind::kNaive, "naive", 1, 1},
+    {ScheduleKind::kGpipe, "gpipe", 1, 1},
+    {ScheduleKind::k1F1B, "1f1b", 1, 1},
+    {ScheduleKind::kInterleaved, "interleaved", std::nullopt, 2},
+    {ScheduleKind::kLoopedBfs, "looped-bfs", std::nullopt, 2},
+    {ScheduleKind::kZbH1, "zb-h1", 1, 1},
+    {ScheduleKind::kZbH2, "zb-h2", 1, 1},
+    {ScheduleKind::kZb1pInterleaved, "zb1p-interleaved", std::nullopt, 1},
+    {ScheduleKind::kZbV, "zb-v", 2, 2, /*v_shaped=*/true},
+    {ScheduleKind::kVHalf, "v-half", 2, 2, /*v_shaped=*/true},
+    {ScheduleKind::kVMin, "v-min", 2, 2, /*v_shaped=*/true},
+    {ScheduleKind::kDualpipeV, "dualpipe-v", 2, 2,
      /*v_shaped=*/true},
-    {ScheduleKind::kAuto, "auto", std::nullopt, std::nullopt, /*built=*/true},
+    {ScheduleKind::kAuto, "auto", std::nullopt, std::nullopt},
 };
 
 // Null: no such name, or kFile.

@@ -4,9 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "coordinator/schedule/generators.h"
-#include "coordinator/schedule/named_schedules.h"
 #include "coordinator/spec/rules.h"
 
 namespace penstock::coordinator::spec {
@@ -16,15 +13,7 @@ struct Row {
   const char* key_path;
   bool (*asked_for)(const JobSpec&);
   const char* feature;
-  // What else there is, where another room knows it.
-  std::vector<absl::string_view> (*instead)() = nullptr;
 };
-
-bool ScheduleIsBuilt(const JobSpec& s) {
-  const schedule::NamedSchedule* const row =
-      schedule::FindSchedule(s.pipeline.schedule);
-  return row == nullptr || row->built;
-}
 
 constexpr Row kNotBuiltYet[] = {
     {"data.sources", [](const JobSpec& s) { return !s.data.sources.empty(); },
@@ -44,8 +33,6 @@ constexpr Row kNotBuiltYet[] = {
     {"pipeline.stages",
      [](const JobSpec& s) { return !s.pipeline.stages.has_value(); },
      "the search for a number of stages; give a number"},
-    {"pipeline.schedule", [](const JobSpec& s) { return !ScheduleIsBuilt(s); },
-     "this schedule", schedule::GeneratorNames},
     {"pipeline.recompute",
      [](const JobSpec& s) {
        return s.pipeline.recompute == Recompute::kSelective;
@@ -95,22 +82,14 @@ constexpr InertKey kWithoutEffect[] = {
     {"trackers", "accepted, no effect yet (trackers are not built yet)"},
 };
 
-std::string Message(const Row& row) {
-  std::string message = absl::StrCat("not built yet: ", row.feature);
-  if (row.instead != nullptr) {
-    absl::StrAppend(&message, "; there are ",
-                    absl::StrJoin(row.instead(), ", "), " and file:PATH");
-  }
-  return message;
-}
-
 }  // namespace
 
 void CheckBuilt(const JobSpec& spec, std::vector<Violation>& violations) {
   std::vector<Violation> found;
   for (const Row& row : kNotBuiltYet) {
     if (row.asked_for(spec) && IsSound(row.key_path, violations)) {
-      found.push_back({row.key_path, Message(row)});
+      found.push_back(
+          {row.key_path, absl::StrCat("not built yet: ", row.feature)});
     }
   }
   violations.insert(violations.end(), found.begin(), found.end());

@@ -127,8 +127,8 @@ class BadInputTest(pc.PenstockCase):
 
   def test_features_that_are_not_built(self):
     for setting, name in (
-        ("pipeline.schedule=auto", "schedule"), ("replicas=2", "replica"),
-        ("precision=bf16", "bf16"), ("device=cuda", "cuda"),
+        ("replicas=2", "replica"), ("precision=bf16", "bf16"),
+        ("device=cuda", "cuda"),
         ("pipeline.recompute=selective", "selective"),
         ("pipeline.mode=async-2bw", "asynchronous"),
         ("data.format=megatron", "Megatron"),

@@ -73,7 +73,7 @@ std::vector<Cell> Cells() {
   std::mt19937 random(20261130);
   std::vector<Cell> cells;
   for (const NamedSchedule& row : kNamedSchedules) {
-    if (!row.built || row.value == ScheduleKind::kAuto) continue;
+    if (row.value == ScheduleKind::kAuto) continue;
     for (int ranks = 1; ranks <= 16; ++ranks) {
       for (int chunks = 1; chunks <= 4; ++chunks) {
         if (row.fixed_chunks.value_or(chunks) != chunks) continue;

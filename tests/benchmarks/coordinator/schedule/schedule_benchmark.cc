@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   using namespace penstock::coordinator::schedule;  // NOLINT
   for (const NamedSchedule& row : kNamedSchedules) {
     for (const int chunks : {1, 2, 4}) {
-      if (row.built && row.fixed_chunks.value_or(chunks) == chunks) {
+      if (row.fixed_chunks.value_or(chunks) == chunks) {
         Register(row, chunks);
       }
     }
