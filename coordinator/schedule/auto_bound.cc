@@ -35,7 +35,7 @@ class Bound {
     for (int r = 0; r < problem_.ranks; ++r) {
       bound = std::max(bound, OfRank(r));
       for (const int s : problem_.stages_of[r]) {
-        bound = std::max(bound, OfRoundTrips(s));
+        bound = std::max({bound, OfRoundTrips(s), OfPeriods(s)});
       }
     }
     return bound;
@@ -47,6 +47,7 @@ class Bound {
     head_.assign(stages, 0);
     first_input_.assign(stages, 0);
     period_.assign(stages, 0);
+    input_period_.assign(stages, 0);
     tail_.assign(stages, 0);
     for (int s = 1; s < stages; ++s) {
       const bool remote = problem_.remote_input[s];
@@ -63,6 +64,15 @@ class Bound {
         period_[s] += problem_.activation_transfer();
       }
       if (s > 0) period_[s] = std::max(period_[s], period_[s - 1]);
+    }
+    for (int s = stages - 1; s >= 0; --s) {
+      input_period_[s] = times_[s].input;
+      if (problem_.send_buffers == 1 && s > 0 && problem_.remote_input[s]) {
+        input_period_[s] += problem_.gradient_transfer();
+      }
+      if (s + 1 < stages) {
+        input_period_[s] = std::max(input_period_[s], input_period_[s + 1]);
+      }
     }
     // Of stage 0 itself only its W is left after its I.
     tail_[0] = times_[0].backward - times_[0].input;
@@ -128,6 +138,19 @@ class Bound {
     return std::min(work, fitting * forward);
   }
 
+  // F and I leave a stage no faster than its edges and the stages before them.
+  double OfPeriods(int s) const {
+    const double last_forward =
+        head_[s] + (m_ - 1) * period_[s] + times_[s].forward;
+    // From there all of the way down and back.
+    const int last = problem_.stages - 1;
+    const double way_back = first_input_[last] - head_[s] - times_[s].forward +
+                            times_[last].input + tail_[last];
+    const double last_input =
+        first_input_[s] + (m_ - 1) * input_period_[s] + times_[s].input;
+    return std::max(last_forward + way_back, last_input + tail_[s]);
+  }
+
   // One stage's memory is used in turn: F(m + k) waits for W(m).
   double OfRoundTrips(int s) const {
     const int r = problem_.rank_of[s];
@@ -146,11 +169,12 @@ class Bound {
 
   const AutoProblem& problem_;
   const int m_;
-  std::vector<LeastTimes> times_;    // (stage)
-  std::vector<double> head_;         // (stage): H
-  std::vector<double> first_input_;  // (stage): P
-  std::vector<double> period_;       // (stage): least between starts of F.
-  std::vector<double> tail_;         // (stage): T and the W of stage 0.
+  std::vector<LeastTimes> times_;     // (stage)
+  std::vector<double> head_;          // (stage): H
+  std::vector<double> first_input_;   // (stage): P
+  std::vector<double> period_;        // (stage): least between starts of F,
+  std::vector<double> input_period_;  // and of I.
+  std::vector<double> tail_;          // (stage): T and the W of stage 0.
 };
 
 }  // namespace

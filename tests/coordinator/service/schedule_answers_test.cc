@@ -220,6 +220,32 @@ TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
   EXPECT_THAT(SimulateSchedule(request), IsOk());
 }
 
+TEST(SimulateScheduleTest, AutoFitsTheTimesAndTheLimitThatAreGiven) {
+  auto request = Request("auto", 4, 8);
+  request.set_chunks(1);
+  ASSERT_OK_AND_ASSIGN(const auto free, SimulateSchedule(request));
+  EXPECT_EQ(free.makespan(), 3 * 8 + 3);
+  request.set_memory_limit(2);
+  ASSERT_OK_AND_ASSIGN(const auto tight, SimulateSchedule(request));
+  EXPECT_GT(tight.makespan(), free.makespan());
+  for (const auto& rank : tight.ranks()) EXPECT_LE(rank.peak_in_flight(), 2);
+
+  // Without a word on chunks it may take the V, whose ramp is half as long.
+  request.clear_chunks();
+  request.set_memory_limit(8);
+  ASSERT_OK_AND_ASSIGN(const auto v, SimulateSchedule(request));
+  EXPECT_THAT(v.makespan(), DoubleNear(3 * 8 + 1.5, 1e-9));
+  request.set_transfer(1);
+  ASSERT_OK_AND_ASSIGN(const auto far, SimulateSchedule(request));
+  EXPECT_GT(far.makespan(), v.makespan());
+
+  request.set_memory_limit(0.5);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("rank 0 needs 1 activations for one "
+                                 "micro-batch, 1 more than its limit of 0")));
+}
+
 TEST(SimulateScheduleTest, TimesWhoseSumIsNotFiniteAreRefused) {
   auto request = Request("1f1b", 4, 8);
   request.set_forward(1e308);
