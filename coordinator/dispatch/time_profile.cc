@@ -22,8 +22,8 @@ constexpr char kBackwardInput[] = "backward_input";
 constexpr char kBackwardWeight[] = "backward_weight";
 constexpr char kBackward[] = "backward";
 
-// As long as nobody waits for; far below what nanoseconds in 64 bits hold.
-constexpr double kMostSeconds = 1e6;
+// A day, as of the job file's times.
+constexpr double kMostSeconds = 86400;
 
 absl::Status Wrong(absl::string_view where, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
@@ -51,7 +51,7 @@ absl::StatusOr<std::optional<double>> Time(const json& stage,
     if (seconds >= 0 && seconds <= kMostSeconds) return std::optional(seconds);
   }
   return Wrong(absl::StrCat(where, ".", name),
-               "expected seconds from 0 to 1e6, or null");
+               "expected seconds from 0 to 86400, or null");
 }
 
 absl::StatusOr<planner::ModelledStage> ParseStage(const json& stage,

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "coordinator/spec/job_spec.h"
 
 namespace penstock::coordinator::spec {
@@ -31,6 +32,8 @@ inline constexpr int64_t kMaxVocab = int64_t{1} << 24;
 inline constexpr int64_t kMaxGlobalBatch = int64_t{1} << 24;  // sequences
 inline constexpr int64_t kMaxStages = 4096;                   // also replicas
 inline constexpr int64_t kMaxChunks = 256;
+// Of the virtual device: of each time; all of a step still fit nanoseconds.
+inline constexpr absl::Duration kMaxModelledTime = absl::Hours(24);
 inline constexpr int64_t kMaxSteps = 1'000'000'000'000;  // also epochs
 
 inline constexpr int64_t kByteVocab = 256;  // ids of the byte tokenizer

@@ -15,6 +15,7 @@
 #include "coordinator/schedule/partition_rules.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/limits.h"
+#include "coordinator/spec/scalars.h"
 #include "coordinator/spec/yaml_tree.h"
 
 namespace penstock::coordinator::spec {
@@ -196,17 +197,22 @@ class JobRules {
                           "; leave them out or write device: virtual"));
       return;
     }
-    if (!times.profile.has_value()) return;
-    for (const auto& [key, time, usual] :
-         {std::tuple("virtual.forward", times.forward, VirtualSpec{}.forward),
+    const VirtualSpec usual;
+    for (const auto& [key, time, default_time] :
+         {std::tuple("virtual.forward", times.forward, usual.forward),
           std::tuple("virtual.backward_input", times.backward_input,
-                     VirtualSpec{}.backward_input),
+                     usual.backward_input),
           std::tuple("virtual.backward_weight", times.backward_weight,
-                     VirtualSpec{}.backward_weight)}) {
-      if (time == usual) continue;
-      Refuse(key,
-             "virtual.profile is given too, which has the times of each "
-             "stage; keep one of the two");
+                     usual.backward_weight),
+          std::tuple("virtual.transfer", times.transfer, times.transfer)}) {
+      if (time > kMaxModelledTime) {
+        Refuse(key, absl::StrCat("at most ", FormatTime(kMaxModelledTime),
+                                 " can be modelled"));
+      } else if (times.profile.has_value() && time != default_time) {
+        Refuse(key,
+               "virtual.profile is given too, which has the times of each "
+               "stage; keep one of the two");
+      }
     }
   }
 
