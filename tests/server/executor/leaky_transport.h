@@ -69,9 +69,6 @@ class LeakyTransport final : public tests::fakes::ForwardingTransport {
     explicit LeakyEvent(std::unique_ptr<server::device::Event> wrapped)
         : wrapped_(std::move(wrapped)) {}
     bool Done() const override { return wrapped_->Done(); }
-    std::optional<common::time::MonotonicTime> done_at() const override {
-      return wrapped_->done_at();
-    }
     // The thread that sends and receives is the engine; others are streams.
     absl::Status Await(absl::Time deadline) const override {
       const bool host = std::this_thread::get_id() == engine_;
