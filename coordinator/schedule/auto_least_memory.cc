@@ -23,8 +23,7 @@ Shortage LargestShortage(const Placement& placement,
                          const LoweringOptions& options) {
   Shortage largest{.limit = kNoBudget};
   if (options.memory.limits.empty()) return largest;
-  const std::vector<int64_t> slots =
-      SlotBytesOfRanks(placement, options, SlotRoom::kFewest);
+  const std::vector<int64_t> slots = SlotBytesOfRanks(placement, options, 0);
   std::vector<int64_t> held(placement.ranks, 0);
   for (size_t s = 0; s < options.memory.stages.size(); ++s) {
     held[placement.rank_of(s)] += options.memory.stages[s].held_until_input;

@@ -27,6 +27,8 @@ constexpr absl::string_view kName = "auto";
 // Of all searches together (auto_search.h): about 50 ms of one core.
 constexpr int64_t kListWork = 400'000;
 constexpr int64_t kBeamWork = 20'000'000;
+// How much longer slots may make a step before orders with more are tried.
+constexpr double kSlowed = 1.002;
 
 bool Less(double a, double b) { return a < b * (1 - kTolerance); }
 
@@ -91,10 +93,13 @@ class Chooser {
 
   absl::StatusOr<AutoSchedule> Run() && {
     for (size_t i = 0; i < laid_.size(); ++i) AddFixed(i);
-    int64_t searches = 0;
-    for (const Laid& laid : laid_) searches += Rooms(laid).size();
-    for (size_t i = 0; i < laid_.size(); ++i) AddFound(i, searches);
+    for (const Laid& laid : laid_) searches_ += SlotsTakeRoom(laid) ? 2 : 1;
+    for (size_t i = 0; i < laid_.size(); ++i) {
+      if (SlotsTakeRoom(laid_[i])) AddFound(i, 1);
+      AddFound(i, 0);
+    }
     RETURN_IF_ERROR(TakeBest());
+    RETURN_IF_ERROR(TryMoreSlots());
     if (!best_.has_value()) RETURN_IF_ERROR(TakeSequential());
     return std::move(*best_);
   }
@@ -110,13 +115,10 @@ class Chooser {
     }
   };
 
-  static std::vector<SlotRoom> Rooms(const Laid& laid) {
+  static bool SlotsTakeRoom(const Laid& laid) {
     const Memory& memory = laid.options.memory;
-    if (memory.limits.empty() ||
-        (memory.slot.activation == 0 && memory.slot.gradient == 0)) {
-      return {SlotRoom::kFewest};
-    }
-    return {SlotRoom::kAmple, SlotRoom::kFewest};
+    return !memory.limits.empty() &&
+           (memory.slot.activation > 0 || memory.slot.gradient > 0);
   }
 
   // Every fixed schedule that has a meaning on the placement and whose
@@ -126,9 +128,9 @@ class Chooser {
     const Shape shape{.ranks = laid.placement.ranks,
                       .chunks = laid.rank_shape().chunks,
                       .micro_batches = micro_batches_};
-    const AutoProblem problem = MakeAutoProblem(
-        micro_batches_, laid.placement,
-        WithRoomForSlots(laid.placement, laid.options, SlotRoom::kFewest));
+    const AutoProblem problem =
+        MakeAutoProblem(micro_batches_, laid.placement,
+                        WithRoomForSlots(laid.placement, laid.options, 0));
     for (const absl::string_view name : GeneratorNames()) {
       if (name == kName) continue;
       absl::StatusOr<Schedule> schedule = Generate(name, shape);
@@ -146,6 +148,7 @@ class Chooser {
     const OrderTiming timing = TimeOrders(problem, orders);
     if (!timing.finished) return;
     known_ = std::min(known_, timing.makespan);
+    shortest_ = std::min(shortest_, timing.makespan);
     const double held = MostHeld(problem, laid_[i].options.memory, orders);
     candidates_.push_back({.choice = i,
                            .order = std::move(order),
@@ -154,22 +157,37 @@ class Chooser {
                            .held = held});
   }
 
-  // What a search finds that leaves ample room for slots, and one that leaves
-  // the least: more slots can be worth more than more activations.
-  void AddFound(size_t i, int64_t searches) {
+  // What a search finds that leaves room for `more` slots an edge than the
+  // fewest. It does not know what too few of them cost.
+  void AddFound(size_t i, int more) {
     const Laid& laid = laid_[i];
-    for (const SlotRoom room : Rooms(laid)) {
-      const AutoProblem problem =
-          MakeAutoProblem(micro_batches_, laid.placement,
-                          WithRoomForSlots(laid.placement, laid.options, room));
-      std::optional<FoundOrder> found =
-          SearchOrder(problem, {.bound = laid.bound,
-                                .known = known_,
-                                .list_work = kListWork / searches,
-                                .beam_work = kBeamWork / searches});
-      if (!found.has_value()) continue;
-      AddCandidate(i, "search", problem, std::move(found->orders));
+    const AutoProblem problem =
+        MakeAutoProblem(micro_batches_, laid.placement,
+                        WithRoomForSlots(laid.placement, laid.options, more));
+    std::optional<FoundOrder> found =
+        SearchOrder(problem, {.bound = laid.bound,
+                              .known = known_,
+                              .list_work = kListWork / searches_,
+                              .beam_work = kBeamWork / searches_});
+    if (!found.has_value()) return;
+    AddCandidate(i, "search", problem, std::move(found->orders));
+  }
+
+  // More slots can be worth more than more activations, and some orders only
+  // run with more.
+  absl::Status TryMoreSlots() {
+    for (const int more : {2, 4, 8}) {
+      if (best_.has_value() && !Less(shortest_ * kSlowed, best_->makespan)) {
+        break;
+      }
+      known_ = best_.has_value() ? best_->makespan
+                                 : std::numeric_limits<double>::infinity();
+      for (size_t i = 0; i < laid_.size(); ++i) {
+        if (SlotsTakeRoom(laid_[i])) AddFound(i, more);
+      }
+      RETURN_IF_ERROR(TakeBest());
     }
+    return absl::OkStatus();
   }
 
   // Lowers candidates, the best first, until none that is left can be better
@@ -198,6 +216,7 @@ class Chooser {
       }
       RETURN_IF_ERROR(Take(std::move(candidate)));
     }
+    candidates_.clear();
     return absl::OkStatus();
   }
 
@@ -255,7 +274,9 @@ class Chooser {
   const int micro_batches_;
   std::vector<Laid> laid_;
   std::vector<Candidate> candidates_;
+  int64_t searches_ = 0;  // Among which the work is shared.
   double known_ = std::numeric_limits<double>::infinity();
+  double shortest_ = known_;  // Of all candidates, did slots cost nothing.
   std::optional<AutoSchedule> best_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -92,10 +93,10 @@ class Search {
 
   // Gives some neighbouring ranks another preference, as long as that helps.
   void Mix() {
-    if (!best_.has_value()) return;
+    if (policy_.ranks.empty()) return;
     Dice dice;
     while (MayPlay() && !Optimal()) {
-      ListPolicy policy = best_policy_;
+      ListPolicy policy = policy_;
       const int first = dice.Below(problem_.ranks);
       const int last =
           std::min(problem_.ranks, first + 1 + dice.Below(problem_.ranks));
@@ -107,25 +108,28 @@ class Search {
     }
   }
 
-  // Plays a list; whether it is the best so far.
-  bool Play(const ListPolicy& policy) {
+  // Plays a list, which policy_ becomes where it is no longer.
+  void Play(const ListPolicy& policy) {
     list_work_ -= commands();
     ListResult result = ScheduleList(problem_, policy);
-    if (!result.finished) return false;
+    if (!result.finished) return;
     if (problem_.tied_edges) {
       result.makespan = TimeOrders(problem_, result.orders).makespan;
     }
-    if (result.makespan > Known() * (1 - kTolerance)) return false;
+    if (result.makespan <= policy_makespan_) {
+      policy_ = policy;
+      policy_makespan_ = result.makespan;
+    }
+    if (result.makespan > Known() * (1 - kTolerance)) return;
     best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
     best_policy_ = policy;
-    return true;
   }
 
   // The same step with fewer activations in flight, where that costs no time:
   // 2 K micro-batches are enough for most steps, 2 (K - r) - 1 for equal
   // stages.
   void Shallower() {
-    if (!best_.has_value()) return;
+    if (best_policy_.ranks.empty() || list_work_ < 2 * commands()) return;
     ListPolicy policy = best_policy_;
     for (const bool falling : {false, true}) {
       for (int r = 0; r < problem_.ranks; ++r) {
@@ -164,7 +168,9 @@ class Search {
   int64_t list_work_;  // Commands left,
   int64_t beam_work_;  // and states.
   std::optional<FoundOrder> best_;
-  ListPolicy best_policy_;  // What made it.
+  ListPolicy best_policy_;  // What made it, if a list did.
+  ListPolicy policy_;       // What Mix() changes, and what that takes.
+  double policy_makespan_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace

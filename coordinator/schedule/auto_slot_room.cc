@@ -4,10 +4,9 @@ namespace penstock::coordinator::schedule {
 
 std::vector<int64_t> SlotBytesOfRanks(const Placement& placement,
                                       const LoweringOptions& options,
-                                      SlotRoom room) {
+                                      int more) {
   const MessageBytes& slot = options.memory.slot;
   const int last = placement.stages() - 1;
-  const int more = room == SlotRoom::kAmple ? 1 : 0;
   std::vector<int64_t> bytes(placement.ranks, 0);
   for (int s = 0; s < last; ++s) {
     int64_t& lower = bytes[placement.rank_of(s)];
@@ -27,11 +26,10 @@ std::vector<int64_t> SlotBytesOfRanks(const Placement& placement,
 }
 
 LoweringOptions WithRoomForSlots(const Placement& placement,
-                                 const LoweringOptions& options,
-                                 SlotRoom room) {
+                                 const LoweringOptions& options, int more) {
   LoweringOptions left = options;
   if (left.memory.limits.empty()) return left;
-  const std::vector<int64_t> bytes = SlotBytesOfRanks(placement, options, room);
+  const std::vector<int64_t> bytes = SlotBytesOfRanks(placement, options, more);
   for (int r = 0; r < placement.ranks; ++r) left.memory.limits[r] -= bytes[r];
   return left;
 }

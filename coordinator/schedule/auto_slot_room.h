@@ -12,20 +12,16 @@
 
 namespace penstock::coordinator::schedule {
 
-enum class SlotRoom {
-  kFewest,  // What every lowered program has: no input ahead, one gradient.
-  kAmple,   // One more of each, with which most orders lose no time.
-};
-
-// Bytes of each rank's slots and send buffers: as MemoryUse::slots.
+// Bytes of each rank's slots and send buffers, as MemoryUse::slots: the fewest
+// that a lowered program has (no input ahead, one gradient) and `more` of each
+// an edge.
 std::vector<int64_t> SlotBytesOfRanks(const Placement& placement,
-                                      const LoweringOptions& options,
-                                      SlotRoom room);
+                                      const LoweringOptions& options, int more);
 
 // The options with those bytes taken off the limits (which may become
 // negative), if there are any.
 LoweringOptions WithRoomForSlots(const Placement& placement,
-                                 const LoweringOptions& options, SlotRoom room);
+                                 const LoweringOptions& options, int more);
 
 }  // namespace penstock::coordinator::schedule
 

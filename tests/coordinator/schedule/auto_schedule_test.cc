@@ -216,6 +216,21 @@ TEST(AutoSchedule, LargeStepsAreCloseToTheLowerBound) {
   }
 }
 
+// With chunks the fewest slots stop most orders for good: room is left for
+// more, rather than going back to one micro-batch at a time.
+TEST(AutoSchedule, LeavesRoomForTheSlotsThatChunksNeed) {
+  const RankShape shape{.ranks = 8, .chunks = 4};
+  AutoChoice choice{.placement = LoopPlacement(shape)};
+  choice.options.costs = UniformCosts(shape, {.transfer = 0.1});
+  choice.options.memory.stages.assign(
+      shape.stages(), {.held_until_input = 3, .held_until_weight = 4});
+  choice.options.memory.slot = {.activation = 1, .gradient = 1};
+  choice.options.memory.limits.assign(shape.ranks, 112);
+  ASSERT_OK_AND_ASSIGN(const AutoSchedule made, MakeAutoSchedule(32, {choice}));
+  // One micro-batch after the other takes 32 (8 F + 8 B + 62 transfers).
+  EXPECT_LT(made.makespan, 32 * (8 * 3 + 6.2) / 4);
+}
+
 TEST(AutoSchedule, ALimitThatNoOrderMeetsIsRefusedToTheByte) {
   for (const bool v_shaped : {false, true}) {
     const RankShape shape{.ranks = 3, .chunks = v_shaped ? 2 : 1};

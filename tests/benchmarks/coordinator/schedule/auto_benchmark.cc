@@ -127,6 +127,9 @@ void RegisterTimes() {
   add("Auto/uneven", {LargestChoice(StageSpread::kUneven, 0, loop)});
   add("Auto/uneven with transfers",
       {LargestChoice(StageSpread::kUneven, 0.1, loop)});
+  AutoChoice slots = LargestChoice(StageSpread::kUneven, 0.1, loop);
+  slots.options.memory.slot = {.activation = 1, .gradient = 1};
+  add("Auto/uneven with transfers and bytes of slots", {slots});
   add("Auto/unlike", {LargestChoice(StageSpread::kUnlike, 0, loop)});
   add("Auto/uneven, loop or V",
       {LargestChoice(StageSpread::kUneven, 0, loop),
