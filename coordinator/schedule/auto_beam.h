@@ -5,8 +5,9 @@
 // ("Algorithms for solving production-scheduling problems", 1960): of all
 // commands that could come next the one that would end first decides the rank,
 // and each command of that rank that could start before then is one way to go
-// on. Some best order is always among what this enumerates (with one stage a
-// rank, and W that needs no more memory than F left). Of each generation the
+// on. With one stage a rank some best order is among what this enumerates;
+// where an I grows what is held that takes ranks that wait for another command
+// (StateRules::WaitBit), which only wide beams look at. Of each generation the
 // states with the least lower bounds are kept, none that another one dominates.
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_BEAM_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_BEAM_H_

@@ -16,14 +16,16 @@ namespace penstock::coordinator::schedule {
 // chain after it (transfers included), k the micro-batches that fit its
 // rank's limit, the largest over stages of
 //   H + M (F + I + W)
-//   P + M (I + W) + the M F less what fits between H and P, at most k of them
+//   P + M (I + W) + the M F less what fits between H and P: at most k of them,
+//   no faster than the slowest rank above sends them
 //   H + M (F + I) + (M - k) W + T + W of stage 0
 //   H + ceil(M / k) round trips, the last without its W but with T and W of
-//   stage 0;
-// for a rank with several stages its sums, its first H and its last P. The
-// first three are the zero-bubble paper's (Qi et al., arXiv 2401.10241) with
-// what the limit adds; the fourth is what is left of a pipeline where k is
-// small.
+//   stage 0
+//   H + M periods of F and all of the way back; P + M periods of I, T and W of
+//   stage 0: with one send buffer a period is a command and its transfer
+// and what follows for a tied weight; for a rank with several stages its sums,
+// its first H and its last P. The first three are the zero-bubble paper's (Qi
+// et al., arXiv 2401.10241) with what limits and edges add.
 //
 // REQUIRES: options that fit the placement (CheckCosts, CheckMemory), costs
 // given.

@@ -24,7 +24,7 @@ namespace {
 constexpr double kTolerance = 1e-9;
 constexpr absl::string_view kName = "auto";
 
-// Of all searches together (auto_search.h): about 50 ms of one core.
+// Of all searches together (auto_search.h): at most some 50 ms.
 constexpr int64_t kListWork = 400'000;
 constexpr int64_t kBeamWork = 20'000'000;
 // How much longer slots may make a step before orders with more are tried.
