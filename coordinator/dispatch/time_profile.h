@@ -6,7 +6,7 @@
 //    "transfer": null}
 //
 // Seconds of one micro-batch. A job that does not split its backward has only
-// `backward`, one that does has the other two; `transfer` is not measured yet.
+// `backward`, one that does has the other two; `transfer` is not measured.
 // Pure.
 #ifndef PENSTOCK_COORDINATOR_DISPATCH_TIME_PROFILE_H_
 #define PENSTOCK_COORDINATOR_DISPATCH_TIME_PROFILE_H_
@@ -26,8 +26,8 @@ std::string TimeProfile(const schedule::Costs& measured);
 
 // By virtual stage. Where only the full backward is known, half of it stands
 // for I and for W. InvalidArgument names the stage and the field: what is no
-// JSON object of that form, a time below 0, a stage without forward or
-// backward.
+// JSON object of that form, a time below 0 or above spec::kMaxModelledTime, a
+// stage without forward or backward.
 absl::StatusOr<std::vector<planner::ModelledStage>> ParseTimeProfile(
     absl::string_view text);
 

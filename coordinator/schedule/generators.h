@@ -1,5 +1,6 @@
-// The fixed schedules by the name that a job file gives them. Each generator is
-// one free function in a file of its own.
+// Schedules by the names that a job file gives them. Each generator is one free
+// function in a file of its own. (`auto` is for equal stages here; for measured
+// times and limits: auto_schedule.h.)
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_GENERATORS_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_GENERATORS_H_
 

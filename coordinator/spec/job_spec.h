@@ -128,7 +128,7 @@ struct PipelineSpec {
   ScheduleKind schedule = ScheduleKind::k1F1B;
   std::string schedule_file;  // of kFile: the path after `file:`
   // v, chunks a rank. `auto` is resolved by the schedule; nullopt only where
-  // the schedule itself is auto.
+  // the schedule itself is auto, or a file, whose rows tell.
   std::optional<int64_t> chunks = 1;
   Recompute recompute = Recompute::kNone;
   // Blocks of each of the K·v virtual stages; nullopt: auto. Only the first
@@ -215,8 +215,8 @@ enum class DeviceKind { kAuto, kReference, kCpu, kCuda, kVirtual };
 
 // Modelled times of the virtual device.
 struct VirtualSpec {
-  // Of a stage's whole share of layers; without effect where there is a
-  // profile.
+  // Of a rank's whole share of layers; the defaults, and not used, where there
+  // is a profile.
   absl::Duration forward = absl::Milliseconds(5);
   absl::Duration backward_input = absl::Milliseconds(5);
   absl::Duration backward_weight = absl::Milliseconds(5);

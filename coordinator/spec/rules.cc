@@ -197,6 +197,7 @@ class JobRules {
                           "; leave them out or write device: virtual"));
       return;
     }
+    // A transfer may be given beside a profile, which has none.
     const VirtualSpec usual;
     for (const auto& [key, time, default_time] :
          {std::tuple("virtual.forward", times.forward, usual.forward),
