@@ -5,8 +5,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/status/status_macros.h"
 #include "common/text/quote.h"
+#include "coordinator/spec/limits.h"
 #include "nlohmann/json.hpp"
 
 namespace penstock::coordinator::dispatch {
@@ -21,9 +23,6 @@ constexpr char kForward[] = "forward";
 constexpr char kBackwardInput[] = "backward_input";
 constexpr char kBackwardWeight[] = "backward_weight";
 constexpr char kBackward[] = "backward";
-
-// A day, as of the job file's times.
-constexpr double kMostSeconds = 86400;
 
 absl::Status Wrong(absl::string_view where, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
@@ -46,12 +45,13 @@ absl::StatusOr<std::optional<double>> Time(const json& stage,
                                            const char* name) {
   const auto it = stage.find(name);
   if (it == stage.end() || it->is_null()) return std::optional<double>();
+  const double most = absl::ToDoubleSeconds(spec::kMaxModelledTime);
   if (it->is_number()) {
     const double seconds = it->get<double>();
-    if (seconds >= 0 && seconds <= kMostSeconds) return std::optional(seconds);
+    if (seconds >= 0 && seconds <= most) return std::optional(seconds);
   }
   return Wrong(absl::StrCat(where, ".", name),
-               "expected seconds from 0 to 86400, or null");
+               absl::StrCat("expected seconds from 0 to ", most, ", or null"));
 }
 
 absl::StatusOr<planner::ModelledStage> ParseStage(const json& stage,
