@@ -149,10 +149,8 @@ HeatmapLayout LayOut(std::vector<HeatmapBox> boxes,
     layout.cut = true;
     layout.boxes.resize(most);
     layout.span = layout.boxes.back().start - layout.origin;
-  } else {
-    if (std::isfinite(options.least_span)) {
-      layout.span = std::max(layout.span, options.least_span);
-    }
+  } else if (std::isfinite(options.least_span)) {
+    layout.span = std::max(layout.span, options.least_span);
   }
   if (!(layout.span > 0)) layout.span = 1;
   layout.labelled = layout.boxes.size() <= kMostLabelledBoxes;
