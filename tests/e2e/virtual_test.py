@@ -13,7 +13,7 @@ STAGES = 4
 MICRO_BATCHES = 4
 STEPS = 4
 
-# 12 ms an operation pair.
+# 12 ms a stage and micro-batch.
 JOB = """\
 name: modelled
 model: {family: gpt2, layers: 4, width: 32, heads: 2, context: 16}
@@ -109,9 +109,9 @@ class VirtualTest(pc.PenstockCase):
   def test_a_stage_that_is_held_for_a_minute_stops_at_once(self):
     job = self.start("penstock", "run", "job.yaml", "--run-dir", "run", "--set",
                      "virtual.forward=60s")
-    metrics = self.work / "run/events.jsonl"
-    pc.wait_until(lambda: metrics.exists() and
-                  "ASSEMBLING -> RUNNING" in metrics.read_text(), "it runs")
+    events = self.work / "run/events.jsonl"
+    pc.wait_until(lambda: events.exists() and
+                  "ASSEMBLING -> RUNNING" in events.read_text(), "it runs")
     asked = time.monotonic()
     job.send_signal(signal.SIGINT)
     done = self.finish(job)

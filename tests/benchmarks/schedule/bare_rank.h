@@ -6,9 +6,8 @@
 //     moment at which its input was observed, and the moment at which its send
 //     buffer was observed to be free; it ends its time later. Messages carry no
 //     times.
-//   - The thread sleeps in ppoll() until that end or until a socket is
-//   readable,
-//     whichever comes first: a message is observed while an op runs, and wakes
+//   - The thread sleeps in ppoll() until that end or until bytes have come,
+//     whichever is first: a message is observed while an op runs, and wakes
 //     nobody else. Its timer slack is 1 ns.
 //   - Sends are rendezvous: a message goes out against a credit, which the
 //     receiver gives when the slot is free, and its buffer is free when the

@@ -10,12 +10,12 @@
 // Schedules are built in the order of time (Giffler and Thompson 1960: on the
 // rank whose next command could end first, that command or one that starts
 // before that end comes next). A node is given up if
-//  - an earlier node with the same commands done, nowhere later, led to
-//  nothing;
-//  - or the commands cannot all be on time for a step shorter than the best
-//    known. That is decided by a longest path over all rows of (F, I, W counts)
-//    of each rank alone, memory included, with earliest starts and latest ends
-//    that ranks pass on to each other until nothing changes.
+//   - a node before it led to nothing that had the same commands done, none of
+//     them later;
+//   - or the commands cannot all be on time for a step shorter than the best
+//     known. That is decided by a longest path over all rows of (F, I, W
+//     counts) of each rank alone, memory included, with earliest starts and
+//     latest ends that ranks pass on to each other until nothing changes.
 #ifndef PENSTOCK_TESTS_COORDINATOR_SCHEDULE_EXACT_ORACLE_H_
 #define PENSTOCK_TESTS_COORDINATOR_SCHEDULE_EXACT_ORACLE_H_
 

@@ -1,10 +1,6 @@
-// The generators' output as reviewed text. To write the files anew after a
-// change that is meant:
-//
-//   PENSTOCK_REGENERATE_GOLDEN=1 ctest --preset dev -R
-//   coordinator_schedule_golden
-//
-// then read the difference before it is committed.
+// The generators' output as reviewed text. After a change that is meant the
+// files are written anew by the command in CONTRIBUTING.md; then read the
+// difference before it is committed.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>

@@ -39,7 +39,7 @@ std::string ToString(const Cell& cell) {
                       " v=", cell.shape.chunks);
 }
 
-// The domains of SCHEDULES: elsewhere a schedule has no meaning.
+// The domains of docs/schedules.md: elsewhere a schedule has no meaning.
 bool HasMeaning(const Cell& cell) {
   const int ranks = cell.shape.ranks;
   const int micro_batches = cell.shape.micro_batches;

@@ -1,7 +1,7 @@
 // Promise 1 on the `cpu` device, the whole grid: for each M, schedule x K x v x
-// recompute give the bits of one thread without a pipeline, 20
-// steps with dropout. (bits_test.cc: `reference`; tests/e2e/bits_test.py:
-// separate processes.)
+// recompute give the bits of one thread without a pipeline, 20 steps with
+// dropout. (bits_test.cc: `reference`; tests/e2e/bits_test.py: separate
+// processes.)
 #include <string>
 
 #include "absl/strings/str_cat.h"

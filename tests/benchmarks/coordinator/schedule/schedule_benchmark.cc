@@ -1,6 +1,6 @@
 // Generation, verification, lowering and simulation of every schedule at K =
 // 32, M = 256, with 1, 2 and 4 chunks where it can; generation and verification
-// together are to take at most 50 ms.
+// together are to take at most 50 ms (auto, which searches: auto_benchmark.cc).
 //
 //   build/dev/benchmarks/schedule_benchmark
 #include <string>
