@@ -6,9 +6,9 @@ import signal
 import time
 
 from cluster import Cluster, Failed, Run, Shape, ms
-from tables import bar, median, percentile, spread, table
+from tables import bar, median, spread, table
 
-# As issue and docs/benchmarks.md name them, in the order of docs/schedules.md.
+# As docs/benchmarks.md names them, in the order of docs/schedules.md.
 SCHEDULES = ("1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "v-half", "auto")
 WARM_UP = 1  # Steps of each run that count for nothing.
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/schedule/generators.h"
