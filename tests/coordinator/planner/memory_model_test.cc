@@ -3,11 +3,11 @@
 // tests/server/executor/executor_memory_test.cc.)
 #include "coordinator/planner/memory_model.h"
 
-#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
-#include "coordinator/schedule/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/matchers/status_matchers.h"
@@ -16,28 +16,6 @@ namespace penstock::coordinator::planner {
 namespace {
 
 constexpr int kRanks = 4, kMicroBatches = 8;
-
-// One stage a rank: K - r - 1 forwards first, and each W comes r Is late.
-std::string LateWeights() {
-  std::string rows;
-  for (int r = 0; r < kRanks; ++r) {
-    std::string row;
-    int forwards = 0, weights = 0;
-    const auto add = [&row, r](char op, int micro_batch) {
-      absl::StrAppend(&row, row.empty() ? "" : ",", r, std::string(1, op),
-                      micro_batch);
-    };
-    while (forwards < kRanks - r - 1) add('F', forwards++);
-    for (int m = 0; m < kMicroBatches; ++m) {
-      if (forwards < kMicroBatches) add('F', forwards++);
-      add('I', m);
-      if (m >= r) add('W', weights++);
-    }
-    while (weights < kMicroBatches) add('W', weights++);
-    absl::StrAppend(&rows, row, "\n");
-  }
-  return rows;
-}
 
 MemoryRequest Request(Recompute recompute) {
   MemoryRequest request = {.model = {.family = Family::kGpt2,
@@ -61,10 +39,11 @@ MemoryRequest Request(Recompute recompute) {
   return request;
 }
 
+// Of zb-h1, where each W of rank r comes r Is late.
 TEST(MemoryModelTest, ASplitBackwardHoldsItsSlotToWAndAHeldPlaceFromI) {
   ASSERT_OK_AND_ASSIGN(
       const schedule::Schedule order,
-      schedule::ParseCsv(LateWeights(),
+      schedule::Generate("zb-h1",
                          {.ranks = kRanks, .micro_batches = kMicroBatches}));
   ASSERT_OK_AND_ASSIGN(const schedule::LoweredProgram program,
                        schedule::Lower(order, {.tied_embedding = true}));
