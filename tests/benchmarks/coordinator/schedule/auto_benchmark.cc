@@ -3,7 +3,7 @@
 // how long it takes for 32 ranks and 256 micro-batches, lowering and
 // verification included.
 //
-//   build/release/benchmarks/auto_benchmark [--settings=N] [Google Benchmark's]
+//   build/dev/benchmarks/auto_benchmark [--settings=N] [Google Benchmark's]
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
