@@ -1,9 +1,7 @@
 #include "coordinator/dispatch/command_stream.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "common/log/log.h"
+#include "coordinator/schedule/forward_order.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
@@ -13,14 +11,6 @@ using schedule::LoweredProgram;
 using schedule::LoweredStep;
 using schedule::Op;
 using schedule::StepKind;
-
-int EvaluationGroup(const LoweredProgram& program) {
-  int group = program.ranks();
-  for (const schedule::StageSlots& stage : program.stages) {
-    group = std::min(group, stage.slots);
-  }
-  return group;
-}
 
 }  // namespace
 
@@ -49,29 +39,21 @@ v1::StepCommands TrainCommands(const LoweredProgram& program, int rank,
 }
 
 v1::StepCommands EvaluateCommands(const LoweredProgram& program, int rank,
-                                  int64_t step, int micro_batches) {
-  const std::vector<int> stages =
-      schedule::StagesOfRank(program.placement, rank);
-  const int last = program.placement.stages() - 1;
+                                  int64_t step, int micro_batches, int group) {
+  const schedule::Placement& placement = program.placement;
   v1::StepCommands commands;
   commands.set_kind(v1::StepCommands::KIND_EVALUATE);
   commands.set_step(step);
-  const int group = EvaluationGroup(program);
-  for (int first = 0; first < micro_batches; first += group) {
-    const int end = std::min(first + group, micro_batches);
-    for (const int stage : stages) {
-      for (int m = first; m < end; ++m) {
-        v1::Command& command = *commands.add_commands();
-        command.set_op(v1::OP_FORWARD);
-        command.set_stage(stage);
-        command.set_micro_batch(m);
-        command.set_slot(m % program.stages[stage].slots);
-        command.set_receives(stage > 0 &&
-                             !program.placement.same_rank(stage - 1, stage));
-        command.set_sends(stage < last &&
-                          !program.placement.same_rank(stage, stage + 1));
-      }
-    }
+  for (const auto& [op, stage, micro_batch] :
+       schedule::ForwardOrder(program, rank, micro_batches, group)) {
+    v1::Command& command = *commands.add_commands();
+    command.set_op(OpToProto(op));
+    command.set_stage(stage);
+    command.set_micro_batch(micro_batch);
+    command.set_slot(micro_batch % program.stages[stage].slots);
+    command.set_receives(stage > 0 && !placement.same_rank(stage - 1, stage));
+    command.set_sends(stage + 1 < placement.stages() &&
+                      !placement.same_rank(stage, stage + 1));
   }
   return commands;
 }

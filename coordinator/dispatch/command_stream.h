@@ -15,12 +15,11 @@ namespace penstock::coordinator::dispatch {
 v1::StepCommands TrainCommands(const schedule::LoweredProgram& program,
                                int rank, int64_t step, bool full_timings);
 
-// Forwards of `micro_batches` validation micro-batches on V[step], in groups: a
-// rank takes a group through each of its stages in turn. A group is as many as
-// there are ranks, which keeps all of them busy, or as the slots of every stage
-// hold: so no send ever waits for a slot that only a later command frees.
+// Forwards of `micro_batches` validation micro-batches on V[step], in groups as
+// schedule::ForwardGroup gives them (forward_order.h).
 v1::StepCommands EvaluateCommands(const schedule::LoweredProgram& program,
-                                  int rank, int64_t step, int micro_batches);
+                                  int rank, int64_t step, int micro_batches,
+                                  int group);
 
 // Whether the reports of `step` carry every op's times: the first three, every
 // tenth, and the last.

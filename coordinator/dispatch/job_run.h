@@ -278,6 +278,7 @@ class JobRun {
   std::string fingerprint_;
 
   std::optional<StepBarrier> barrier_;
+  int evaluation_group_ = 1;  // schedule/forward_order.h
   std::optional<Accounting> accounting_;
   int64_t issued_ = 0;  // Newest step whose commands are sent.
   std::map<int64_t, std::vector<std::optional<TimedReport>>> reports_;

@@ -15,6 +15,7 @@
 #include "coordinator/dispatch/accounting.h"
 #include "coordinator/dispatch/command_stream.h"
 #include "coordinator/dispatch/job_run.h"
+#include "coordinator/schedule/forward_order.h"
 
 namespace penstock::coordinator::dispatch {
 
@@ -49,6 +50,8 @@ void JobRun::StartSteps(const RunContext& context) {
                      .steps = inputs_.steps,
                      .optimizer = spec.optimizer,
                      .lr_schedule = spec.lr_schedule});
+  evaluation_group_ =
+      schedule::ForwardGroup(plan_->program, inputs_.evaluation_micro_batches);
   accounting_.emplace(ranks(), spec.batch.global, inputs_.sequences);
   for (const CrewMember& member : crew_.members) {
     CHECK_OK(context.registry.Move(member.name, v1::Stage::STATE_RUNNING));
@@ -80,8 +83,9 @@ void JobRun::IssueCommands(const RunContext& context) {
       if (!Tell(rank, std::move(message), context)) return;
       if (!Evaluates(issued_)) continue;
       v1::CoordinatorMessage evaluate;
-      *evaluate.mutable_commands() = EvaluateCommands(
-          plan_->program, rank, issued_, inputs_.evaluation_micro_batches);
+      *evaluate.mutable_commands() =
+          EvaluateCommands(plan_->program, rank, issued_,
+                           inputs_.evaluation_micro_batches, evaluation_group_);
       if (!Tell(rank, std::move(evaluate), context)) return;
     }
   }

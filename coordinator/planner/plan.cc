@@ -255,9 +255,6 @@ absl::StatusOr<ProvedOrder> ProveOrder(const PlanRequest& request) {
   return proved;
 }
 
-// How often a search is repeated with less memory.
-constexpr int kNarrowerSearches = 8;
-
 // A loop of each number of chunks up to request.chunks, and a V of two, as far
 // as there are layers for so many stages and the partition has as many.
 std::vector<schedule::Placement> PlacementsToTry(const PlanRequest& request) {
@@ -306,23 +303,17 @@ absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
     }
     choices.push_back(
         {.placement = layout->placement, .options = layout->options});
+    if (const std::optional<int64_t> limit = Limit(request)) {
+      choices.back().fits = [memory = layout->memory, limit = *limit](
+                                const schedule::LoweredProgram& program) {
+        return LargestExcess(PredictMemory(memory, program), limit).bytes == 0;
+      };
+    }
     layouts.push_back(*std::move(layout));
   }
   if (layouts.empty()) return refused;
   absl::StatusOr<schedule::AutoSchedule> found =
       schedule::MakeAutoSchedule(request.micro_batches, choices);
-  // Slots are static and of one stage each, so a rank with several stages may
-  // be given more than it holds at any one time, by which the search counts:
-  // then it has that much less to go by.
-  const std::optional<int64_t> limit = Limit(request);
-  for (int i = 0; i < kNarrowerSearches && limit.has_value() && found.ok();
-       ++i) {
-    const Excess excess = LargestExcess(
-        PredictMemory(layouts[found->choice].memory, found->program), *limit);
-    if (excess.bytes <= 0) break;
-    choices[found->choice].options.memory.limits[excess.rank] -= excess.bytes;
-    found = schedule::MakeAutoSchedule(request.micro_batches, choices);
-  }
   if (!found.ok()) return Blame(found.status());
   if (request.modelled.has_value()) {
     RETURN_IF_ERROR(CheckSplit(*request.modelled, found->schedule));

@@ -84,6 +84,7 @@ class Chooser {
       Laid& laid = laid_.emplace_back();
       laid.placement = choice.placement;
       laid.options = choice.options;
+      laid.fits = choice.fits;
       if (laid.options.costs.stages.empty()) {
         laid.options.costs.stages = UniformCosts(laid.rank_shape(), {}).stages;
       }
@@ -108,6 +109,7 @@ class Chooser {
   struct Laid {
     Placement placement;
     LoweringOptions options;  // With costs.
+    std::function<bool(const LoweredProgram&)> fits;
     double bound = 0;
     RankShape rank_shape() const {
       return {.ranks = placement.ranks,
@@ -237,7 +239,10 @@ class Chooser {
       }
     }
     if (best_.has_value()) return absl::OkStatus();
-    CHECK(least.has_value()) << "an order that fits was refused";
+    if (!least.has_value()) {
+      return absl::ResourceExhaustedError(
+          "auto: no order that was tried fits with the slots that it needs");
+    }
     return absl::ResourceExhaustedError(absl::StrCat(
         "auto: no order meets the memory limits: rank ", least->rank, " needs ",
         least->held, " bytes of activations for one micro-batch",
@@ -257,6 +262,7 @@ class Chooser {
         LowerVerified(schedule, laid.options);
     if (absl::IsResourceExhausted(program.status())) return absl::OkStatus();
     RETURN_IF_ERROR(program.status());
+    if (laid.fits != nullptr && !laid.fits(*program)) return absl::OkStatus();
     ASSIGN_OR_RETURN(
         const Simulation simulation,
         Simulate(*program, laid.options.costs, laid.options.memory));

@@ -6,6 +6,7 @@
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_SCHEDULE_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_SCHEDULE_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -23,6 +24,10 @@ struct AutoChoice {
   // Costs (one entry a stage; none: unit times), memory with limits, tied,
   // replicas, send buffers. No uniform slots, no blocking sends.
   LoweringOptions options;
+  // Whether a program fits in what the caller counts beside options.memory;
+  // null: it does. Slots are static and of one stage each, so a rank with
+  // several stages can be given more than it holds at any one time.
+  std::function<bool(const LoweredProgram&)> fits;
 };
 
 struct AutoSchedule {

@@ -166,7 +166,7 @@ TEST(JobParserTest, ChunksFollowTheSchedule) {
   EXPECT_EQ(chunks("looped-bfs"), 2);
   EXPECT_EQ(chunks("zb-h1"), 1);
   EXPECT_EQ(chunks("gpipe"), 1);
-  EXPECT_EQ(chunks("file:x.csv"), 1);
+  EXPECT_EQ(chunks("file:x.csv"), std::nullopt);  // As the file has them.
   EXPECT_EQ(chunks("auto"), std::nullopt);
 }
 
