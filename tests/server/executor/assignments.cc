@@ -223,7 +223,7 @@ LoweredProgram LowerNamed(const ScheduleOptions& options) {
   return *std::move(lowered);
 }
 
-std::vector<ScheduleOptions> EverySchedule(int micro_batches) {
+std::vector<ScheduleOptions> EveryCell(int micro_batches) {
   std::vector<ScheduleOptions> all;
   for (const schedule::NamedSchedule& named : schedule::kNamedSchedules) {
     for (int ranks = 1; ranks <= 4; ++ranks) {

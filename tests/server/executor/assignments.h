@@ -58,7 +58,7 @@ coordinator::schedule::LoweredProgram LowerNamed(
 
 // Every schedule on 1 to 4 ranks with one chunk or two, as far as it has a
 // meaning for that many micro-batches.
-std::vector<ScheduleOptions> EverySchedule(int micro_batches);
+std::vector<ScheduleOptions> EveryCell(int micro_batches);
 
 }  // namespace penstock::testing
 

@@ -18,7 +18,7 @@ using ::penstock::testing::Bits;
 using ::penstock::testing::BitsJob;
 using ::penstock::testing::BitsOracle;
 using ::penstock::testing::CreateTestDevice;
-using ::penstock::testing::EverySchedule;
+using ::penstock::testing::EveryCell;
 using ::penstock::testing::ExpectBits;
 using ::penstock::testing::LowerNamed;
 using ::penstock::testing::ScheduleOptions;
@@ -48,7 +48,7 @@ TEST_P(BitsGridTest, EveryCellHasTheBitsOfOneThread) {
   const Bits expected =
       BitsOracle(*device, Model(), BitsJob::kGlobal / micro_batches);
   int cells = 0;
-  for (const ScheduleOptions& cell : EverySchedule(micro_batches)) {
+  for (const ScheduleOptions& cell : EveryCell(micro_batches)) {
     for (const bool recompute : {false, true}) {
       const std::string cpu = cells % 2 == 0 ? "cpu" : "cpu2";
       const Wire wire = cells / 2 % 2 == 0 ? Wire::kInProcess : Wire::kTcp;

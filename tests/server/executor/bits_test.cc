@@ -19,7 +19,7 @@ namespace {
 using ::penstock::testing::Bits;
 using ::penstock::testing::BitsJob;
 using ::penstock::testing::BitsOracle;
-using ::penstock::testing::EverySchedule;
+using ::penstock::testing::EveryCell;
 using ::penstock::testing::ExpectBits;
 using ::penstock::testing::LowerNamed;
 using ::penstock::testing::ScheduleOptions;
@@ -52,7 +52,7 @@ TEST_P(BitsTest, AreTheOraclesForEveryDepthAndSchedule) {
   model.layers = 6;
   model.tied = tied;
   const Bits expected = Oracle(model, kGlobal / micro_batches);
-  const std::vector<ScheduleOptions> cells = EverySchedule(micro_batches);
+  const std::vector<ScheduleOptions> cells = EveryCell(micro_batches);
   bool recompute = tied;
   for (size_t i = micro_batches / 2 % 4 + tied; i < cells.size(); i += 4) {
     ScheduleOptions cell = cells[i];
