@@ -50,8 +50,7 @@ void JobRun::StartSteps(const RunContext& context) {
                      .steps = inputs_.steps,
                      .optimizer = spec.optimizer,
                      .lr_schedule = spec.lr_schedule});
-  evaluation_group_ =
-      schedule::ForwardGroup(plan_->program, inputs_.evaluation_micro_batches);
+  evaluation_group_ = schedule::ForwardGroup(plan_->program);
   accounting_.emplace(ranks(), spec.batch.global, inputs_.sequences);
   for (const CrewMember& member : crew_.members) {
     CHECK_OK(context.registry.Move(member.name, v1::Stage::STATE_RUNNING));

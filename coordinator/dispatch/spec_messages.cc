@@ -8,15 +8,13 @@
 #include "common/status/key_path.h"
 #include "common/status/status_macros.h"
 #include "coordinator/dispatch/time_profile.h"
+#include "coordinator/schedule/auto_schedule.h"
 #include "coordinator/schedule/text.h"
 #include "coordinator/spec/enum_names.h"
 #include "coordinator/spec/limits.h"
 
 namespace penstock::coordinator::dispatch {
 namespace {
-
-// By schedule: auto where the job file leaves the number of chunks open.
-constexpr int kChunksToTry = 2;
 
 v1::DataConfig::Format FormatOf(spec::DataFormat format) {
   switch (format) {
@@ -152,7 +150,7 @@ absl::StatusOr<planner::PlanRequest> PlanRequestOf(const NewJob& job) {
   request.ranks = static_cast<int>(spec.pipeline.stages.value_or(1));
   const bool searched = spec.pipeline.schedule == spec::ScheduleKind::kAuto;
   request.chunks = static_cast<int>(
-      spec.pipeline.chunks.value_or(searched ? kChunksToTry : 1));
+      spec.pipeline.chunks.value_or(searched ? schedule::kChunksToTry : 1));
   request.micro_batches = static_cast<int>(spec.batch.micro_batches);
   request.recompute = spec.pipeline.recompute == spec::Recompute::kFull
                           ? planner::Recompute::kFull

@@ -48,8 +48,8 @@ ordered_json PipelineEntry(const SummaryRequest& request) {
       schedule::ClosedFormOf(plan.schedule, shape);
   return {
       {"schedule", plan.schedule},
-      {"order",
-       plan.order.empty() ? ordered_json(nullptr) : ordered_json(plan.order)},
+      {"found",
+       plan.found.empty() ? ordered_json(nullptr) : ordered_json(plan.found)},
       {"ranks", shape.ranks},
       {"chunks", shape.chunks},
       {"micro_batches", shape.micro_batches},

@@ -231,7 +231,7 @@ schedule::Placement PlacementOf(const PlanRequest& request) {
 struct ProvedOrder {
   Layout layout;
   schedule::LoweredProgram program;
-  std::string choice;  // Of `auto`.
+  std::string found;  // By `auto`.
 };
 
 absl::StatusOr<ProvedOrder> ProveOrder(const PlanRequest& request) {
@@ -255,24 +255,21 @@ absl::StatusOr<ProvedOrder> ProveOrder(const PlanRequest& request) {
   return proved;
 }
 
-// A loop of each number of chunks up to request.chunks, and a V of two, as far
-// as there are layers for so many stages and the partition has as many.
+// Those for which there are layers, and as many stages as the partition has;
+// else the first, which then is refused.
 std::vector<schedule::Placement> PlacementsToTry(const PlanRequest& request) {
   std::vector<schedule::Placement> placements;
-  const auto add = [&](const schedule::Placement& placement) {
+  for (schedule::Placement& placement :
+       schedule::PlacementsToTry(request.ranks, request.chunks)) {
     const int64_t cells = int64_t{placement.stages()} * request.micro_batches;
-    const bool fits =
-        cells > schedule::kMaxCells ? false
-        : request.partition.has_value()
+    const bool suits =
+        request.partition.has_value()
             ? placement.stages() == static_cast<int>(request.partition->size())
             : !schedule::StagesFault(placement.stages(), request.model.layers)
                    .has_value();
-    if (fits || placements.empty()) placements.push_back(placement);
-  };
-  for (int chunks = 1; chunks <= request.chunks; ++chunks) {
-    const schedule::RankShape shape{.ranks = request.ranks, .chunks = chunks};
-    add(schedule::LoopPlacement(shape));
-    if (chunks == 2) add(schedule::VPlacement(shape));
+    if (placements.empty() || (suits && cells <= schedule::kMaxCells)) {
+      placements.push_back(std::move(placement));
+    }
   }
   return placements;
 }
@@ -291,6 +288,23 @@ Excess LargestExcess(const std::vector<RankMemory>& memory, int64_t limit) {
   return most;
 }
 
+// Whether an order can be run: it splits what was measured whole, or takes more
+// memory than there is.
+absl::Status Accept(const PlanRequest& request, const MemoryRequest& memory,
+                    const schedule::Schedule& order,
+                    const schedule::LoweredProgram& program) {
+  if (request.modelled.has_value()) {
+    RETURN_IF_ERROR(CheckSplit(*request.modelled, order));
+  }
+  if (const std::optional<int64_t> limit = Limit(request)) {
+    const Excess excess = LargestExcess(PredictMemory(memory, program), *limit);
+    if (excess.bytes > 0) {
+      return TooMuch(excess.rank, *limit + excess.bytes, *limit, "in all");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
   std::vector<Layout> layouts;
   std::vector<schedule::AutoChoice> choices;
@@ -303,24 +317,20 @@ absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
     }
     choices.push_back(
         {.placement = layout->placement, .options = layout->options});
-    if (const std::optional<int64_t> limit = Limit(request)) {
-      choices.back().fits = [memory = layout->memory, limit = *limit](
-                                const schedule::LoweredProgram& program) {
-        return LargestExcess(PredictMemory(memory, program), limit).bytes == 0;
-      };
-    }
+    choices.back().accepts = [&request, memory = layout->memory](
+                                 const schedule::Schedule& order,
+                                 const schedule::LoweredProgram& program) {
+      return Accept(request, memory, order, program);
+    };
     layouts.push_back(*std::move(layout));
   }
   if (layouts.empty()) return refused;
   absl::StatusOr<schedule::AutoSchedule> found =
       schedule::MakeAutoSchedule(request.micro_batches, choices);
   if (!found.ok()) return Blame(found.status());
-  if (request.modelled.has_value()) {
-    RETURN_IF_ERROR(CheckSplit(*request.modelled, found->schedule));
-  }
   return ProvedOrder{.layout = std::move(layouts[found->choice]),
                      .program = std::move(found->program),
-                     .choice = std::move(found->order)};
+                     .found = std::move(found->order)};
 }
 
 }  // namespace
@@ -351,7 +361,7 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
   Plan plan{.schedule = request.given.has_value()
                             ? absl::StrCat("file:", request.given->name)
                             : request.schedule,
-            .order = std::move(proved.choice),
+            .found = std::move(proved.found),
             .stages = proved.layout.memory.stages,
             .program = std::move(proved.program),
             .costs = std::move(proved.layout.options.costs)};

@@ -47,7 +47,7 @@ struct PlanRequest {
 
 struct Plan {
   std::string schedule;              // As job files name it.
-  std::string order;                 // Of `auto`: what it chose, for people.
+  std::string found;                 // By `auto`: which order, for people.
   std::vector<StageLayers> stages;   // By virtual stage.
   schedule::LoweredProgram program;  // Verified.
   schedule::Costs costs;             // In operations, or modelled seconds.

@@ -84,7 +84,7 @@ class Chooser {
       Laid& laid = laid_.emplace_back();
       laid.placement = choice.placement;
       laid.options = choice.options;
-      laid.fits = choice.fits;
+      laid.accepts = choice.accepts;
       if (laid.options.costs.stages.empty()) {
         laid.options.costs.stages = UniformCosts(laid.rank_shape(), {}).stages;
       }
@@ -109,7 +109,7 @@ class Chooser {
   struct Laid {
     Placement placement;
     LoweringOptions options;  // With costs.
-    std::function<bool(const LoweredProgram&)> fits;
+    std::function<absl::Status(const Schedule&, const LoweredProgram&)> accepts;
     double bound = 0;
     RankShape rank_shape() const {
       return {.ranks = placement.ranks,
@@ -239,10 +239,8 @@ class Chooser {
       }
     }
     if (best_.has_value()) return absl::OkStatus();
-    if (!least.has_value()) {
-      return absl::ResourceExhaustedError(
-          "auto: no order that was tried fits with the slots that it needs");
-    }
+    if (!refused_.ok()) return refused_;
+    CHECK(least.has_value()) << "an order that fits was refused";
     return absl::ResourceExhaustedError(absl::StrCat(
         "auto: no order meets the memory limits: rank ", least->rank, " needs ",
         least->held, " bytes of activations for one micro-batch",
@@ -262,7 +260,11 @@ class Chooser {
         LowerVerified(schedule, laid.options);
     if (absl::IsResourceExhausted(program.status())) return absl::OkStatus();
     RETURN_IF_ERROR(program.status());
-    if (laid.fits != nullptr && !laid.fits(*program)) return absl::OkStatus();
+    if (laid.accepts != nullptr) {
+      const absl::Status accepted = laid.accepts(schedule, *program);
+      refused_.Update(accepted);
+      if (!accepted.ok()) return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(
         const Simulation simulation,
         Simulate(*program, laid.options.costs, laid.options.memory));
@@ -284,9 +286,20 @@ class Chooser {
   double known_ = std::numeric_limits<double>::infinity();
   double shortest_ = known_;  // Of all candidates, did slots cost nothing.
   std::optional<AutoSchedule> best_;
+  absl::Status refused_;  // The first that a caller said.
 };
 
 }  // namespace
+
+std::vector<Placement> PlacementsToTry(int ranks, int most_chunks) {
+  std::vector<Placement> placements;
+  for (int chunks = 1; chunks <= most_chunks; ++chunks) {
+    const RankShape shape{.ranks = ranks, .chunks = chunks};
+    placements.push_back(LoopPlacement(shape));
+    if (chunks == 2) placements.push_back(VPlacement(shape));
+  }
+  return placements;
+}
 
 absl::StatusOr<AutoSchedule> MakeAutoSchedule(
     int micro_batches, absl::Span<const AutoChoice> choices) {

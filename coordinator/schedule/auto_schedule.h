@@ -8,7 +8,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "coordinator/schedule/lowered_program.h"
@@ -18,16 +20,23 @@
 
 namespace penstock::coordinator::schedule {
 
+// Chunks a rank that are tried where nobody says how many.
+inline constexpr int kChunksToTry = 2;
+
+// The placements that are tried: loops of 1 to `most_chunks` chunks a rank and,
+// where two are among them, the V.
+std::vector<Placement> PlacementsToTry(int ranks, int most_chunks);
+
 // One way to lay the stages on the ranks, and what they then take.
 struct AutoChoice {
   Placement placement;
   // Costs (one entry a stage; none: unit times), memory with limits, tied,
   // replicas, send buffers. No uniform slots, no blocking sends.
   LoweringOptions options;
-  // Whether a program fits in what the caller counts beside options.memory;
-  // null: it does. Slots are static and of one stage each, so a rank with
-  // several stages can be given more than it holds at any one time.
-  std::function<bool(const LoweredProgram&)> fits;
+  // Refuses an order for what only the caller knows; null: takes all. It may
+  // count more than options.memory: slots are static and of one stage each, so
+  // a rank with several stages can be given more than it holds at any one time.
+  std::function<absl::Status(const Schedule&, const LoweredProgram&)> accepts;
 };
 
 struct AutoSchedule {

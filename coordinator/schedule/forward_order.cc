@@ -5,13 +5,13 @@
 namespace penstock::coordinator::schedule {
 namespace {
 
-// The forwards of all ranks, run without times: whatever can go on does.
+// A group's forwards on all ranks, run without times: whatever can go on does.
 class ForwardRun {
  public:
-  ForwardRun(const LoweredProgram& program, int micro_batches, int group)
+  ForwardRun(const LoweredProgram& program, int group)
       : placement_(program.placement), next_(program.ranks(), 0) {
     for (int rank = 0; rank < program.ranks(); ++rank) {
-      orders_.push_back(ForwardOrder(program, rank, micro_batches, group));
+      orders_.push_back(ForwardOrder(program, rank, group, group));
     }
     for (const StageSlots& stage : program.stages) {
       taken_.emplace_back(stage.slots, false);
@@ -51,7 +51,6 @@ class ForwardRun {
     const int to = stage + 1;
     const bool sends = to < placement_.stages();
     if (stage > 0 && delivered_[stage] <= micro_batch) return false;
-    if (stage == 0 && Taken(stage, micro_batch)) return false;
     if (sends && Local(to) && Taken(to, micro_batch)) return false;
     if (sends && !Local(to) && sent_[to] - delivered_[to] >= buffers_[to]) {
       return false;
@@ -104,10 +103,10 @@ std::vector<Command> ForwardOrder(const LoweredProgram& program, int rank,
   return order;
 }
 
-int ForwardGroup(const LoweredProgram& program, int micro_batches) {
+int ForwardGroup(const LoweredProgram& program) {
   if (program.placement.stages() == program.ranks()) return 1;
   int group = program.ranks();
-  while (group > 1 && !ForwardRun(program, micro_batches, group).Finishes()) {
+  while (group > 1 && !ForwardRun(program, group).Finishes()) {
     --group;
   }
   return group;

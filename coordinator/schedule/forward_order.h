@@ -14,10 +14,12 @@
 
 namespace penstock::coordinator::schedule {
 
-// Micro-batches a group: the most up to K with which `micro_batches` forwards
-// pass through all stages without a deadlock, found by running them with the
-// program's slots and send buffers. 1 always does.
-int ForwardGroup(const LoweredProgram& program, int micro_batches);
+// Micro-batches a group: the most up to K that pass through all stages without
+// a deadlock, found by running one group with the program's slots and send
+// buffers. (A forward waits only for forwards of its own group and of earlier
+// ones, so a cycle of waits lies within one group, and all groups are alike.) 1
+// always does.
+int ForwardGroup(const LoweredProgram& program);
 
 // The forwards of `rank`.
 std::vector<Command> ForwardOrder(const LoweredProgram& program, int rank,

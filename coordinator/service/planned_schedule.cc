@@ -137,28 +137,22 @@ absl::StatusOr<PlannedSchedule> PlanAuto(
   const schedule::Shape shape = ShapeOf(request);
   RETURN_IF_ERROR(schedule::CheckShape(request.schedule(), shape));
   std::vector<schedule::AutoChoice> choices;
-  const auto add = [&](const schedule::Placement& placement,
-                       const schedule::RankShape& ranks) -> absl::Status {
+  const int most_chunks =
+      request.chunks() == 0 ? schedule::kChunksToTry : request.chunks();
+  for (schedule::Placement& placement :
+       schedule::PlacementsToTry(shape.ranks, most_chunks)) {
+    const schedule::RankShape ranks{.ranks = shape.ranks,
+                                    .chunks = placement.stages() / shape.ranks};
+    const bool suits =
+        schedule::CheckShape(request.schedule(),
+                             {.ranks = shape.ranks,
+                              .chunks = ranks.chunks,
+                              .micro_batches = shape.micro_batches})
+            .ok();
+    if (!suits) continue;
     ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
                      Options(request, ranks));
-    choices.push_back({.placement = placement, .options = options});
-    return absl::OkStatus();
-  };
-  const int most_chunks = request.chunks() == 0 ? 2 : request.chunks();
-  for (int v = 1; v <= most_chunks; ++v) {
-    if (!schedule::CheckShape(request.schedule(),
-                              {.ranks = shape.ranks,
-                               .chunks = v,
-                               .micro_batches = shape.micro_batches})
-             .ok()) {
-      break;
-    }
-    const schedule::RankShape ranks{.ranks = shape.ranks, .chunks = v};
-    if (v == 2) {
-      RETURN_IF_ERROR(add(schedule::VPlacement(ranks), ranks));
-      if (request.chunks() == 0) break;
-    }
-    RETURN_IF_ERROR(add(schedule::LoopPlacement(ranks), ranks));
+    choices.push_back({.placement = std::move(placement), .options = options});
   }
   absl::StatusOr<schedule::AutoSchedule> made =
       schedule::MakeAutoSchedule(shape.micro_batches, choices);

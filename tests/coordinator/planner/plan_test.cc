@@ -142,14 +142,14 @@ TEST(PlanTest, AutoIsNoWorseThanAnyOtherAndSaysWhatItChose) {
   request.chunks = 2;
   ASSERT_OK_AND_ASSIGN(const Plan chosen, MakePlan(request));
   EXPECT_EQ(chosen.schedule, "auto");
-  EXPECT_FALSE(chosen.order.empty());
+  EXPECT_FALSE(chosen.found.empty());
   for (const schedule::NamedSchedule& named : schedule::kNamedSchedules) {
     if (named.value == schedule::ScheduleKind::kAuto) continue;
     PlanRequest other = request;
     other.schedule = std::string(named.name);
     other.chunks = *named.default_chunks;
     ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(other));
-    EXPECT_TRUE(plan.order.empty());
+    EXPECT_TRUE(plan.found.empty());
     EXPECT_LE(chosen.predicted.makespan, plan.predicted.makespan * (1 + 1e-9))
         << named.name;
   }
@@ -175,7 +175,7 @@ TEST(PlanTest, AutoFitsWhereAnyOtherScheduleFits) {
     request.chunks = 2;
     ASSERT_OK_AND_ASSIGN(const Plan chosen, MakePlan(request));
     EXPECT_LE(chosen.predicted.makespan, other.predicted.makespan * (1 + 1e-9))
-        << chosen.order << " for " << unlimited.predicted.makespan;
+        << chosen.found << " for " << unlimited.predicted.makespan;
     for (const RankMemory& rank : chosen.memory) EXPECT_LE(rank.total(), most);
   }
 }
