@@ -288,6 +288,15 @@ Excess LargestExcess(const std::vector<RankMemory>& memory, int64_t limit) {
   return most;
 }
 
+absl::Status CheckLimit(const PlanRequest& request,
+                        const std::vector<RankMemory>& memory) {
+  const std::optional<int64_t> limit = Limit(request);
+  if (!limit.has_value()) return absl::OkStatus();
+  const Excess excess = LargestExcess(memory, *limit);
+  if (excess.bytes <= 0) return absl::OkStatus();
+  return TooMuch(excess.rank, *limit + excess.bytes, *limit, "in all");
+}
+
 // Whether an order can be run: it splits what was measured whole, or takes more
 // memory than there is.
 absl::Status Accept(const PlanRequest& request, const MemoryRequest& memory,
@@ -296,13 +305,7 @@ absl::Status Accept(const PlanRequest& request, const MemoryRequest& memory,
   if (request.modelled.has_value()) {
     RETURN_IF_ERROR(CheckSplit(*request.modelled, order));
   }
-  if (const std::optional<int64_t> limit = Limit(request)) {
-    const Excess excess = LargestExcess(PredictMemory(memory, program), *limit);
-    if (excess.bytes > 0) {
-      return TooMuch(excess.rank, *limit + excess.bytes, *limit, "in all");
-    }
-  }
-  return absl::OkStatus();
+  return CheckLimit(request, PredictMemory(memory, program));
 }
 
 absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
@@ -366,12 +369,7 @@ absl::StatusOr<Plan> MakePlan(const PlanRequest& request) {
             .program = std::move(proved.program),
             .costs = std::move(proved.layout.options.costs)};
   plan.memory = PredictMemory(proved.layout.memory, plan.program);
-  if (const std::optional<int64_t> limit = Limit(request)) {
-    const Excess excess = LargestExcess(plan.memory, *limit);
-    if (excess.bytes > 0) {
-      return TooMuch(excess.rank, *limit + excess.bytes, *limit, "in all");
-    }
-  }
+  RETURN_IF_ERROR(CheckLimit(request, plan.memory));
   ASSIGN_OR_RETURN(plan.predicted,
                    schedule::Simulate(plan.program, plan.costs));
   return plan;
