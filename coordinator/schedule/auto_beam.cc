@@ -12,7 +12,6 @@
 namespace penstock::coordinator::schedule {
 namespace {
 
-constexpr double kTolerance = 1e-9;
 // Children of a state, about.
 constexpr int kBranches = 2;
 // Narrower beams would be full of states that wait in vain.

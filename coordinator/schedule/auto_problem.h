@@ -14,6 +14,9 @@ namespace penstock::coordinator::schedule {
 // The orders of a step's commands: (rank, position).
 using Orders = std::vector<std::vector<Command>>;
 
+// Of two steps' times: sums of the same times in another order are equal.
+inline constexpr double kTolerance = 1e-9;
+
 // Beyond what all micro-batches together can hold.
 inline constexpr int64_t kNoBudget = int64_t{1} << 62;
 

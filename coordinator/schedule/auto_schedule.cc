@@ -21,7 +21,6 @@
 namespace penstock::coordinator::schedule {
 namespace {
 
-constexpr double kTolerance = 1e-9;
 constexpr absl::string_view kName = "auto";
 
 // Of all searches together (auto_search.h): at most some 50 ms.

@@ -13,8 +13,6 @@
 namespace penstock::coordinator::schedule {
 namespace {
 
-constexpr double kTolerance = 1e-9;
-
 using First = Preference::First;
 
 // The most useful first: chosen one by one so that the best of those before it
