@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
+#include "coordinator/schedule/forward_order.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
 #include "coordinator/schedule/named_schedules.h"
@@ -196,17 +197,16 @@ v1::StepCommands EvaluateCommands(const LoweredProgram& program, int rank,
   commands.set_kind(v1::StepCommands::KIND_EVALUATE);
   commands.set_step(step);
   const schedule::Placement& placement = program.placement;
-  for (int m = 0; m < micro_batches; ++m) {
-    for (int stage : schedule::StagesOfRank(placement, rank)) {
-      v1::Command& to = *commands.add_commands();
-      to.set_op(v1::OP_FORWARD);
-      to.set_stage(stage);
-      to.set_micro_batch(m);
-      to.set_slot(m % program.stages[stage].slots);
-      to.set_receives(stage > 0 && !placement.same_rank(stage - 1, stage));
-      to.set_sends(stage + 1 < placement.stages() &&
-                   !placement.same_rank(stage, stage + 1));
-    }
+  for (const auto& [op, stage, m] : schedule::ForwardOrder(
+           program, rank, micro_batches, schedule::ForwardGroup(program))) {
+    v1::Command& to = *commands.add_commands();
+    to.set_op(EncodeOp(op));
+    to.set_stage(stage);
+    to.set_micro_batch(m);
+    to.set_slot(m % program.stages[stage].slots);
+    to.set_receives(stage > 0 && !placement.same_rank(stage - 1, stage));
+    to.set_sends(stage + 1 < placement.stages() &&
+                 !placement.same_rank(stage, stage + 1));
   }
   return commands;
 }

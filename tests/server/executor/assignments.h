@@ -39,7 +39,7 @@ std::vector<v1::Assignment> Assignments(
 v1::StepCommands TrainCommands(
     const coordinator::schedule::LoweredProgram& program, int rank,
     int64_t step);
-// Forwards of `micro_batches`, one stage after the other.
+// Forwards of `micro_batches`, in the order of forward_order.h.
 v1::StepCommands EvaluateCommands(
     const coordinator::schedule::LoweredProgram& program, int rank,
     int64_t step, int micro_batches);
