@@ -25,7 +25,7 @@ optimizer: {{kind: sgd, lr: 0.01, clip_norm: 1.0}}
 recovery: {{mode: none}}
 threads_per_stage: 1
 steps: {steps}
-device: {device}
+device: virtual
 """
 # Bytes of a message of that job: width * sequence * sizeof(float).
 PAYLOAD = 8 * 8 * 4
@@ -56,10 +56,9 @@ class Failed(Exception):
 class Programs:
   """The built programs, and a folder for all that they leave."""
 
-  def __init__(self, build, device):
+  def __init__(self, build):
     build = pathlib.Path(build).resolve()
     self.bin, self.bare = build / "bin", build / "benchmarks/bare_pipeline"
-    self.device = device
     self.folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-bench-",
                                                dir="/tmp"))
     tokens = array.array("H", random.Random(7).choices(range(16), k=20000))
@@ -184,7 +183,7 @@ class Cluster:
     for rank in range(ranks):
       self._start(log, "penstock-stage", "--coordinator", self._address,
                   "--listen", f"unix:{sockets}/{rank}",
-                  "--name", f"stage-{rank:02d}", "--device", programs.device,
+                  "--name", f"stage-{rank:02d}", "--device", "virtual",
                   "--threads", "1")
 
   def _start(self, log, program, *arguments):
@@ -216,12 +215,11 @@ class Cluster:
         micro_batches=shape.micro_batches, ranks=shape.ranks,
         schedule=shape.schedule,
         chunks=f", chunks: {shape.chunks}" if shape.chunks else "",
-        steps=steps, device=self._programs.device)
-    if self._programs.device == "virtual":
-      text += (f"virtual: {{forward: {ms(shape.op)}, "
-               f"backward_input: {ms(shape.op)}, "
-               f"backward_weight: {ms(shape.op)}, "
-               f"transfer: {ms(shape.transfer)}}}\n")
+        steps=steps)
+    text += (f"virtual: {{forward: {ms(shape.op)}, "
+             f"backward_input: {ms(shape.op)}, "
+             f"backward_weight: {ms(shape.op)}, "
+             f"transfer: {ms(shape.transfer)}}}\n")
     job = self._programs.folder / f"{name.name}.yaml"
     job.write_text(text)
     name.mkdir()

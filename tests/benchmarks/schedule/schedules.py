@@ -84,8 +84,6 @@ def main():
                       help=f"of {', '.join(parts.PARTS)}")
   parser.add_argument("--schedules", help="instead of " +
                       ", ".join(parts.SCHEDULES))
-  parser.add_argument("--device", default="virtual",
-                      help="another one than virtual only shows that it runs")
   parser.add_argument("--build", default=ROOT / "build/dev",
                       help="folder of the build (build/dev)")
   parser.add_argument("--out", default=ROOT / "build/bench/schedules.md")
@@ -106,14 +104,14 @@ def main():
 
   text = ["# Schedules as they run\n", None]
   begun = f"load {os.getloadavg()[0]:.2f} at the start"
-  with cluster.Programs(arguments.build, arguments.device) as programs:
+  with cluster.Programs(arguments.build) as programs:
     for part in wanted:
       try:
         text.append(parts.PARTS[part](programs, settings, say))
       except cluster.Failed as failure:
         text.append(f"## {part}\n" + programs.not_measured(part, failure))
   text[1] = (f"{now()}, {machine()}; {begun}, {os.getloadavg()[0]:.2f} at the "
-             f"end; {cluster.git_revision()}; device {arguments.device}.\n\n"
+             f"end; {cluster.git_revision()}; device virtual.\n\n"
              f"    {shlex.join(sys.argv)}\n")
   whole = "\n".join(text)
   out = pathlib.Path(arguments.out)
