@@ -49,7 +49,8 @@ class EdgeWire {
   std::optional<common::time::MonotonicTime> LastArrival();
 
  private:
-  void NoteDeliveredLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes what is delivered off under_way_.
+  void NoteDelivered();
 
   const Wire wire_;
   const common::time::Clock& clock_;
