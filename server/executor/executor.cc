@@ -46,9 +46,7 @@ Executor::Executor(const StageAssignment& assignment, const Options& options,
       board_(*deps.clock),
       transport_(std::move(deps.transport)),
       queued_step_(options.step),
-      applied_step_(options.step) {
-  stop_.Reset();
-}
+      applied_step_(options.step) {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     const StageAssignment& assignment, const Options& options, Deps deps) {
@@ -70,7 +68,6 @@ absl::Status Executor::Start() {
                                                 .source = deps_.source,
                                                 .board = &board_,
                                                 .clock = deps_.clock,
-                                                .stop = &stop_,
                                                 .epoch = options_.epoch}));
   RETURN_IF_ERROR(compute_->Synchronize(absl::InfiniteFuture()));
   transport_->OnFailure([this](const transport::Failure& failure) {
@@ -157,7 +154,6 @@ void Executor::Abort(const absl::Status& cause) {
     if (stopped_.ok()) stopped_ = cause;
     work_.clear();
   }
-  stop_.Signal(cause);
   if (transport_ != nullptr) transport_->Abort(cause);
 }
 
@@ -167,7 +163,9 @@ absl::Status Executor::Stopped() const {
 }
 
 void Executor::Engine() {
-  device::BecomeComputeThread();
+  // With a time of its own it computes next to nothing, and moves bytes while
+  // it is held.
+  if (!compute_->modelled_now().has_value()) device::BecomeComputeThread();
   while (std::optional<Work> work = NextWork()) {
     const absl::Status status =
         std::visit([this](const auto& item) { return Run(item); }, *work);
@@ -184,6 +182,7 @@ void Executor::Engine() {
 }
 
 std::optional<Executor::Work> Executor::NextWork() {
+  transport_->StepAside();
   MutexLock lock(&mutex_);
   working_ = false;
   const auto ready = [this] {
@@ -225,6 +224,7 @@ absl::Status Executor::Run(const Program& program) {
 }
 
 absl::StatusOr<v1::ReleaseStep> Executor::AwaitRelease() {
+  transport_->StepAside();
   MutexLock lock(&mutex_);
   const auto ready = [this] {
     mutex_.AssertHeld();
@@ -288,7 +288,6 @@ void Executor::Fail(const absl::Status& failure, absl::string_view reason,
     work_.clear();
     message.set_step(applied_step_ + 1);
   }
-  stop_.Signal(failure);
   message.set_epoch(options_.epoch);
   *message.mutable_cause() = common::rpc::ToCause(
       common::status::WithReason(failure, reason), options_.stage_name);

@@ -40,7 +40,6 @@
 #include "common/time/clock.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "server/device/device.h"
-#include "server/device/host_event.h"
 #include "server/executor/command_board.h"
 #include "server/executor/executor_listener.h"
 #include "server/executor/micro_batch_source.h"
@@ -156,7 +155,6 @@ class Executor {
 
   // Own synchronisation.
   CommandBoard board_;
-  device::HostEvent stop_;  // Fails when stopped: frees a stream that is held.
   // Engine thread; Abort() and status() any thread.
   std::unique_ptr<transport::Transport> transport_;
 

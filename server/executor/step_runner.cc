@@ -26,6 +26,7 @@ StepRunner::StepRunner(const StageAssignment& assignment, const Deps& deps)
     : assignment_(assignment),
       deps_(deps),
       compute_(*deps.compute),
+      ended_(deps.transport->ended()),
       begun_(*deps.clock) {
   for (size_t i = 0; i < assignment.chunks.size(); ++i) {
     if (assignment.chunks[i].range.head) head_ = i;
@@ -346,7 +347,7 @@ void StepRunner::Enqueue(BoardCommand command,
     if (status.ok()) board->Started(stream->modelled_now());
   });
   work();
-  compute_.Occupy(modelled, *deps_.stop);
+  compute_.Occupy(modelled, *ended_);
   compute_.Call([board, stream](const absl::Status& status) {
     if (status.ok()) board->Ended(stream->modelled_now());
   });

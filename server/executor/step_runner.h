@@ -47,7 +47,6 @@ class StepRunner {
     MicroBatchSource* source = nullptr;  // Where a chunk reads data.
     CommandBoard* board = nullptr;
     const common::time::Clock* clock = nullptr;
-    const device::Event* stop = nullptr;  // Fails when the epoch ends.
     int64_t epoch = 0;
   };
   // Allocates everything. ResourceExhausted; FailedPrecondition without a
@@ -103,6 +102,8 @@ class StepRunner {
   std::unique_ptr<HostInputs> inputs_;
   std::unique_ptr<LossBuffer> losses_;  // With the head only.
   std::unique_ptr<device::Event> passed_;
+  // Holds a stream that models time no longer than the epoch lasts.
+  const std::shared_ptr<const device::Event> ended_;
   device::HostEvent begun_;  // The program: what it waits for beside messages.
 };
 

@@ -83,7 +83,7 @@ std::optional<absl::Status> ModelledEvent::Fate() const {
   if (!delivery.ok() || bound.wire == nullptr) return delivery;
   const auto arrival = bound.wire->Arrival(*bound.passage);
   if (!arrival.has_value()) return std::nullopt;
-  const device::HostEvent& ended = bound.wire->ended();
+  const device::Event& ended = bound.wire->ended();
   if (const auto at = ended.done_at(); at.has_value() && *at < *arrival) {
     return ended.Await(absl::InfinitePast());
   }

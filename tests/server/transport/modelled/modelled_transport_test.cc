@@ -43,7 +43,10 @@ class WatchedEvent final : public device::HostEvent {
 // Delivers when the test says so, messages of all edges in their order.
 class FakeCarrier final : public Transport {
  public:
-  explicit FakeCarrier(const common::time::Clock& clock) : clock_(clock) {}
+  explicit FakeCarrier(const common::time::Clock& clock)
+      : clock_(clock), ended_(std::make_shared<device::HostEvent>(clock)) {
+    ended_->Reset();
+  }
 
   void Deliver() { under_way_.at(delivered_++)->Signal(absl::OkStatus()); }
   // Calls it while an event of this carrier is looked at.
@@ -59,6 +62,7 @@ class FakeCarrier final : public Transport {
   absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override {
     return std::make_unique<WatchedEvent>(clock_, looked_);
   }
+  std::shared_ptr<const device::Event> ended() const override { return ended_; }
   void Send(const Edge&, const Tag&, const device::Tensor&, device::Stream&,
             device::Event& done) override {
     Begin(done);
@@ -67,6 +71,7 @@ class FakeCarrier final : public Transport {
                device::Event& done) override {
     Begin(done);
   }
+  void StepAside() override {}
   Failure failure() const override { return failure_; }
   void OnFailure(std::function<void(const Failure&)> callback) override {
     on_failure_ = std::move(callback);
@@ -79,6 +84,7 @@ class FakeCarrier final : public Transport {
 
  private:
   void FailAll() {
+    ended_->Signal(failure_.status);
     for (; delivered_ < under_way_.size(); ++delivered_) {
       under_way_[delivered_]->Signal(failure_.status);
     }
@@ -90,6 +96,7 @@ class FakeCarrier final : public Transport {
   }
 
   const common::time::Clock& clock_;
+  const std::shared_ptr<device::HostEvent> ended_;
   std::function<void()> looked_;
   std::vector<device::HostEvent*> under_way_;
   size_t delivered_ = 0;
