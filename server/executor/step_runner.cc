@@ -80,7 +80,9 @@ v1::MemoryBytes StepRunner::Predict(const device::Ops& ops,
 }
 
 absl::StatusOr<v1::StepReport> StepRunner::Train(const Program& program,
+                                                 Time came,
                                                  const Stopped& stopped) {
+  Begin(came);
   deps_.parameters->BeginStep();
   RETURN_IF_ERROR(RunCommands(program, stopped, nullptr));
   EndTied(program);
@@ -124,7 +126,9 @@ absl::StatusOr<v1::StepReport> StepRunner::Train(const Program& program,
 }
 
 absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(const Program& program,
+                                                    Time came,
                                                     const Stopped& stopped) {
+  Begin(came);
   v1::EvalReport report;
   report.set_step(program.step);
   RETURN_IF_ERROR(RunCommands(program, stopped, &report));
@@ -132,7 +136,9 @@ absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(const Program& program,
   return report;
 }
 
-absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
+absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release,
+                                               Time came) {
+  Begin(came);
   Enqueue({.name = "apply", .step = release.step()}, [this, &release] {
     if (release.decision() == v1::ReleaseStep::DECISION_SKIP) {
       deps_.parameters->Skip(compute_);
@@ -151,13 +157,16 @@ absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
   return ack;
 }
 
+void StepRunner::Begin(Time came) {
+  // The stream has passed what was before, so nothing waits for its begin.
+  begun_.Reset();
+  begun_.Signal(absl::OkStatus(), came);
+  compute_.Wait(begun_);
+}
+
 absl::Status StepRunner::RunCommands(const Program& program,
                                      const Stopped& stopped,
                                      v1::EvalReport* evaluation) {
-  // The stream has passed the program before, so nothing waits for its begin.
-  begun_.Reset();
-  begun_.Signal(absl::OkStatus());
-  compute_.Wait(begun_);
   stash_->BeginStep();
   ports_->BeginProgram(program.step);
   if (program.trains() && embedding_ != kNone &&
