@@ -30,7 +30,7 @@ int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
   request.set_schedule(flags.schedule);
   if (absl::string_view path = flags.schedule;
       absl::ConsumePrefix(&path, "file:")) {
-    auto file = ReadInputFile("schedule file", std::string(path));
+    auto file = ReadScheduleFile(std::string(path));
     if (!file.ok()) return Fail(file.status());
     request.set_file(*std::move(file));
   }

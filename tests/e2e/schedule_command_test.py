@@ -131,6 +131,21 @@ class ScheduleCommandTest(pc.PenstockCase):
         self.assertEqual(from_file["weights_sha256"], named["weights_sha256"])
     self.assertNothingStays()
 
+  def test_an_order_of_megabytes_is_verified(self):
+    shape = ("--stages", "8", "--micro-batches", "8192")
+    csv = self.simulate("--schedule", "zb-h1", *shape, "-o", "csv")
+    self.assertGreater(len(csv), 1 << 20)
+    (self.work / "large.csv").write_text(csv)
+    done = self.penstock("verify", "large.csv", *shape)
+    self.assertEqual(done.code, 0, done)
+    self.assertIn("196608 commands, correct", done.stdout)
+    with open(self.work / "larger.csv", "w") as larger:
+      larger.truncate((45 << 20) + 1)
+    done = self.penstock("verify", "larger.csv", *shape)
+    self.assertEqual(done.code, 2, done)
+    self.assertIn("schedule file larger.csv: has more than 47185920 bytes",
+                  done.stderr)
+
   def test_verify_shows_the_place(self):
     good = ["0F0,0F1,0B0,0B1", "1F0,1B0,1F1,1B1"]
     # What is wrong: the file's text, and what the answer has to say.

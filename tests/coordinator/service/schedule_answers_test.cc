@@ -162,6 +162,20 @@ TEST(SimulateScheduleTest, CsvIsWhatVerifyTakes) {
   EXPECT_EQ(verified.makespan(), answer.makespan());
 }
 
+TEST(SimulateScheduleTest, VerifyTakesOrdersOfMegabytes) {
+  auto request = Request("zb-h1", 8, 8192);
+  request.set_detail(v1::SimulateScheduleRequest::DETAIL_ORDER);
+  ASSERT_OK_AND_ASSIGN(const auto answer, SimulateSchedule(request));
+  ASSERT_GT(answer.csv().size(), 1u << 20);
+  v1::VerifyScheduleRequest verify;
+  verify.set_file(answer.csv());
+  verify.set_file_name("orders.csv");
+  verify.set_stages(8);
+  verify.set_micro_batches(8192);
+  ASSERT_OK_AND_ASSIGN(const auto verified, VerifySchedule(verify));
+  EXPECT_EQ(verified.commands(), 3 * 8 * 8192);
+}
+
 TEST(SimulateScheduleTest, TheAnswerHoldsWhatWasAskedFor) {
   auto request = Request("1f1b", 2, 3);
   request.set_detail(v1::SimulateScheduleRequest::DETAIL_SUMMARY);
