@@ -253,6 +253,16 @@ class ScheduleCommandTest(pc.PenstockCase):
     for arguments, wanted in (
         (("simulate", "--schedule", "1f1b", *shape, "--chunks", "0"),
          "--chunks: is 0; a whole number of at least 1"),
+        (("simulate", "--schedule", "1f1b", *shape, "--memory-limit", "0"),
+         "--memory-limit: is 0; a number above 0 of activations of a whole "
+         "stage, or no flag for no limit"),
+        (("simulate", "--schedule", "1f1b", *shape, "--memory-limit", "4GiB"),
+         "--memory-limit: is 4GiB; a number above 0 of activations"),
+        (("simulate", "--schedule", "1f1b", *shape, "--memory-limit", "inf"),
+         "--memory-limit: is inf; a number above 0 of activations"),
+        (("simulate", "--schedule", "1f1b", *shape, "--memory-limit",
+          "1.999999"),
+         "memory_limit 1.999999 has room for 1 activations: 1f1b: rank 0"),
         (("verify", "none.csv", *shape, "--slots", "-1"),
          "--slots: is -1; a whole number of at least 0"),
         (("run", "job.yaml", "--stages", "0"),

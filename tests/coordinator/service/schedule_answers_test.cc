@@ -230,6 +230,11 @@ TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("memory_limit 2.5 has room for 2 activations: "
                                  "1f1b: rank 0")));
+  request.set_memory_limit(3.999999999);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("memory_limit 3.999999999 has room for 3 "
+                                 "activations: 1f1b: rank 0")));
   request.set_memory_limit(1e300);
   EXPECT_THAT(SimulateSchedule(request), IsOk());
 }
