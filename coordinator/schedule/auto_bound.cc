@@ -107,9 +107,12 @@ class Bound {
     const double from_first_input =
         first_input + m_ * backward +
         std::max(0.0, m_ * forward - ForwardsBefore(r, first_input - start));
-    // While the last I runs at most this many still wait for their W.
+    // While the last I runs at most this many still wait for their W: its own
+    // at least, which may be the rest of a B.
     const int fitting =
-        stages.size() > 1 ? m_ : Fitting(problem_.budget[r], least_weight);
+        stages.size() > 1
+            ? m_
+            : std::max(1, Fitting(problem_.budget[r], least_weight));
     const double to_last_input = start + m_ * (forward + input) +
                                  std::max(0, m_ - fitting) * weight +
                                  tail_[stages.front()];

@@ -33,6 +33,9 @@ constexpr Preference kPreferences[] = {
     {First::kTurns, 0.75, 0.5},  {First::kInput, 0, 1},
 };
 
+// Of them, those played with each split of own places.
+constexpr int kSplitPreferences = 6;
+
 // Pseudo-random numbers that are the same everywhere.
 class Dice {
  public:
@@ -78,12 +81,31 @@ class Search {
       Play({.ranks = std::vector<Preference>(problem_.ranks, preference)});
       if (Optimal() || !MayPlay()) break;
     }
+    PlaySplits();
     if (WholeBackwardMayWin(problem_)) {
       Play({.ranks = std::vector<Preference>(problem_.ranks),
             .backward = Backward::kWhole});
     }
     Mix();
     Shallower();
+  }
+
+  // The same with places kept for what I adds, which else only get the room
+  // that forwards have left, and for each stage.
+  void PlaySplits() {
+    if (problem_.places != Places::kOwn) return;
+    using Slots = PlaceSplit::Slots;
+    for (const Slots slots : {Slots::kAsTaken, Slots::kEven, Slots::kByDepth}) {
+      if (slots != Slots::kAsTaken && problem_.chunks == 1) break;
+      for (const double share : {1.0, 0.5, 0.0}) {
+        for (int i = 0; i < kSplitPreferences; ++i) {
+          if (Optimal() || !MayPlay()) return;
+          Play({.ranks =
+                    std::vector<Preference>(problem_.ranks, kPreferences[i]),
+                .split = {.slots = slots, .held_share = share}});
+        }
+      }
+    }
   }
 
   // Two lists are kept for Shallower().

@@ -48,6 +48,27 @@ void ExpectAsSimulated(const Schedule& schedule, LoweringOptions options) {
   }
 }
 
+// The same for stages with places of their own, as lowered without any ahead.
+void ExpectOwnPlacesAsLowered(const Schedule& schedule,
+                              LoweringOptions options) {
+  Memory memory = options.memory;
+  memory.places = Places::kOwn;
+  for (StageBytes& stage : memory.stages) {
+    stage.held_until_weight += stage.held_until_input;
+  }
+  options.memory = memory;
+  const std::vector<int64_t> peaks = PeakHeld(
+      MakeAutoProblem(schedule.micro_batches, schedule.placement, options),
+      schedule.orders);
+  options.memory = {};
+  options.uniform_slots = schedule.micro_batches;
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, options));
+  const std::vector<RankParts> parts = PartsOfRanks(program);
+  for (int r = 0; r < schedule.ranks(); ++r) {
+    EXPECT_EQ(peaks[r], MemoryUseOf(program, r, parts[r], memory).activations);
+  }
+}
+
 LoweringOptions RandomOptions(const Placement& placement,
                               std::mt19937* random) {
   LoweringOptions options = RandomSetting(1, placement,
@@ -77,8 +98,10 @@ TEST(TimeOrders, IsWhatIsSimulatedOfEveryFixedSchedule) {
             {.ranks = 3, .chunks = chunks, .micro_batches = micro_batches});
         if (!schedule.ok()) continue;
         SCOPED_TRACE(std::string(name));
-        ExpectAsSimulated(*schedule,
-                          RandomOptions(schedule->placement, &random));
+        const LoweringOptions options =
+            RandomOptions(schedule->placement, &random);
+        ExpectAsSimulated(*schedule, options);
+        ExpectOwnPlacesAsLowered(*schedule, options);
       }
     }
   }
@@ -93,7 +116,9 @@ TEST(TimeOrders, IsWhatIsSimulatedOfRandomOrders) {
                         .micro_batches = 1 + static_cast<int>(random() % 8)},
                        {.shuffle_placement = random() % 2 == 0}, &random);
     SCOPED_TRACE(i);
-    ExpectAsSimulated(schedule, RandomOptions(schedule.placement, &random));
+    const LoweringOptions options = RandomOptions(schedule.placement, &random);
+    ExpectAsSimulated(schedule, options);
+    ExpectOwnPlacesAsLowered(schedule, options);
   }
 }
 
@@ -104,6 +129,18 @@ TEST(TimeOrders, SaysThatAnOrderCannotFinish) {
   const Orders stuck = {{{Op::kBackward, 0, 0}, {Op::kForward, 0, 0}},
                         {{Op::kForward, 1, 0}, {Op::kBackward, 1, 0}}};
   EXPECT_FALSE(TimeOrders(problem, stuck).finished);
+}
+
+// With room for three micro-batches and for one between its I and its W.
+void GiveOwnPlaces(const Placement& placement, Memory* memory) {
+  memory->places = Places::kOwn;
+  memory->limits.assign(placement.ranks, 0);
+  for (int s = 0; s < placement.stages(); ++s) {
+    StageBytes& stage = memory->stages[s];
+    memory->limits[placement.rank_of(s)] +=
+        3 * stage.held_until_input + stage.held_until_weight;
+    stage.held_until_weight += stage.held_until_input;
+  }
 }
 
 // What lists and beams report is what their orders take, within the budgets.
@@ -124,6 +161,7 @@ TEST(AutoSearches, ReportWhatTheirOrdersTake) {
     LoweringOptions& options = setting.choice.options;
     options.memory.slot = {};
     options.send_buffers = 1 + i % 2;
+    if (i % 4 < 2) GiveOwnPlaces(setting.choice.placement, &options.memory);
     const AutoProblem problem =
         MakeAutoProblem(micro_batches, setting.choice.placement, options);
     std::vector<std::pair<double, Orders>> found;
