@@ -1,9 +1,8 @@
 // What the coordinator takes, the client reads: the rooms do not see each
 // other's limits.
-#include "client/input_file.h"
-
 #include <cstdint>
 
+#include "client/input_file.h"
 #include "coordinator/schedule/text.h"
 #include "coordinator/spec/limits.h"
 #include "gtest/gtest.h"
