@@ -4,6 +4,7 @@
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_ADMISSION_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_ADMISSION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -41,6 +42,18 @@ class Admission {
   bool AllowsInput(int stage, const RankHolding& holding) const {
     const Need& need = needs_[stage];
     return need.growth <= 0 || holding.bytes + need.growth <= need.budget;
+  }
+  // The same of a step that is played out backwards, with one stage a rank: W
+  // comes first and holds, I changes the size, F frees. `holding` is that of
+  // the step forwards, before what is played out already. A W leaves room for
+  // an I: of those held at most one has begun to change its size at a time.
+  bool AllowsWeightBackwards(int stage, const RankHolding& holding) const {
+    const Need& need = needs_[stage];
+    return holding.bytes + std::max(need.weight, need.forward) <= need.budget;
+  }
+  bool AllowsInputBackwards(int stage, const RankHolding& holding) const {
+    const Need& need = needs_[stage];
+    return need.growth >= 0 || holding.bytes - need.growth <= need.budget;
   }
   void Hold(int stage, Op op, RankHolding* holding) const {
     Add(stage, op, 1, holding);

@@ -9,6 +9,7 @@
 
 #include "coordinator/schedule/auto_beam.h"
 #include "coordinator/schedule/auto_list.h"
+#include "coordinator/schedule/auto_replay.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
@@ -33,6 +34,13 @@ constexpr Preference kPreferences[] = {
     {First::kTurns, 0.75, 0.5},  {First::kInput, 0, 1},
 };
 
+// Of these, how many are played where what they give can be replayed.
+constexpr int kReplayedLists = 4;
+// Rounds in vain after which commands are put later in the order, and by how
+// many places at most.
+constexpr int kRoundsInPlace = 4;
+constexpr int kMostLater = 3;
+
 // Pseudo-random numbers that are the same everywhere.
 class Dice {
  public:
@@ -40,6 +48,8 @@ class Dice {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<int>((state_ >> 33) % static_cast<uint64_t>(end));
   }
+  // 0, or a multiple of 1/16 below 1.
+  double Share() { return Below(16) / 16.0; }
 
  private:
   uint64_t state_ = 1;
@@ -74,20 +84,84 @@ class Search {
   bool Optimal() const { return Known() <= limits_.bound * (1 + kTolerance); }
 
   void PlayLists() {
-    for (const Preference& preference : kPreferences) {
-      Play({.ranks = std::vector<Preference>(problem_.ranks, preference)});
+    for (int i = 0; i < ListsToPlay(); ++i) {
+      Play({.ranks = std::vector<Preference>(problem_.ranks, kPreferences[i])});
       if (Optimal() || !MayPlay()) break;
     }
     if (WholeBackwardMayWin(problem_)) {
       Play({.ranks = std::vector<Preference>(problem_.ranks),
             .backward = Backward::kWhole});
     }
-    Mix();
+    if (MayReplay()) {
+      ReplayLists();
+    } else {
+      Mix();
+    }
     Shallower();
   }
 
+  bool MayReplay() const { return problem_.chunks == 1; }
+  int ListsToPlay() const {
+    return MayReplay() ? kReplayedLists
+                       : static_cast<int>(std::size(kPreferences));
+  }
   // Two lists are kept for Shallower().
   bool MayPlay() const { return list_work_ >= 3 * commands(); }
+
+  // Replays the best list backwards and forwards, each time from what the last
+  // one gave, though it be longer: that gets on better than going back.
+  void ReplayLists() {
+    Dice dice;
+    Orders orders = std::move(list_orders_);
+    int in_vain = 0;
+    while (!orders.empty() && list_work_ >= 4 * commands() && !Optimal()) {
+      const double known = Known();
+      ReplayOptions options = AnyPatience(&dice);
+      if (in_vain >= kRoundsInPlace) options.later = AnyPlaces(&dice);
+      options.direction = ReplayOptions::Direction::kBackwards;
+      orders = PlayAgain(orders, options);
+      options.later.clear();
+      options.direction = ReplayOptions::Direction::kForwards;
+      if (!orders.empty()) orders = PlayAgain(orders, options);
+      in_vain = Known() < known ? 0 : in_vain + 1;
+    }
+  }
+
+  static ReplayOptions AnyPatience(Dice* dice) {
+    constexpr double kShares[] = {0, 0.25, 0.5, 1};
+    ReplayOptions options;
+    options.patience.forward = kShares[dice->Below(std::size(kShares))];
+    options.patience.input = kShares[dice->Below(std::size(kShares))];
+    options.patience.weight = kShares[dice->Below(std::size(kShares))];
+    return options;
+  }
+
+  std::vector<PerCommand> AnyPlaces(Dice* dice) const {
+    const double most = dice->Below(kMostLater + 1);
+    std::vector<PerCommand> later(problem_.ranks);
+    for (PerCommand& rank : later) {
+      rank = {most * dice->Share(), most * dice->Share(), most * dice->Share()};
+    }
+    return later;
+  }
+
+  // Nothing where the budgets are too small.
+  Orders PlayAgain(const Orders& orders, const ReplayOptions& options) {
+    list_work_ -= commands();
+    ListResult result = Replay(problem_, orders, options);
+    if (!result.finished) return {};
+    result.makespan = TimeOrders(problem_, result.orders).makespan;
+    if (result.makespan <= Known() * (1 - kTolerance)) {
+      best_ = {.orders = result.orders, .makespan = result.makespan};
+      best_policy_ = {};
+    }
+    return std::move(result.orders);
+  }
+
+  void Time(ListResult* result) const {
+    if (!problem_.tied_edges) return;
+    result->makespan = TimeOrders(problem_, result->orders).makespan;
+  }
 
   // Gives some neighbouring ranks another preference, as long as that helps.
   void Mix() {
@@ -111,12 +185,11 @@ class Search {
     list_work_ -= commands();
     ListResult result = ScheduleList(problem_, policy);
     if (!result.finished) return;
-    if (problem_.tied_edges) {
-      result.makespan = TimeOrders(problem_, result.orders).makespan;
-    }
+    Time(&result);
     if (result.makespan <= policy_makespan_) {
       policy_ = policy;
       policy_makespan_ = result.makespan;
+      if (MayReplay()) list_orders_ = result.orders;
     }
     if (result.makespan > Known() * (1 - kTolerance)) return;
     best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
@@ -127,22 +200,30 @@ class Search {
   // 2 K micro-batches are enough for most steps, 2 (K - r) - 1 for equal
   // stages.
   void Shallower() {
-    if (best_policy_.ranks.empty() || list_work_ < 2 * commands()) return;
-    ListPolicy policy = best_policy_;
+    if (!best_.has_value() || list_work_ < 2 * commands()) return;
     for (const bool falling : {false, true}) {
+      std::vector<int> most(problem_.ranks);
       for (int r = 0; r < problem_.ranks; ++r) {
-        policy.ranks[r].most_in_flight =
-            problem_.chunks *
-            (falling ? 2 * (problem_.ranks - r) - 1 : 2 * problem_.ranks);
+        most[r] = problem_.chunks *
+                  (falling ? 2 * (problem_.ranks - r) - 1 : 2 * problem_.ranks);
       }
-      ListResult result = ScheduleList(problem_, policy);
+      ListResult result = BestWithAtMost(most);
       if (!result.finished) return;
-      if (problem_.tied_edges) {
-        result.makespan = TimeOrders(problem_, result.orders).makespan;
-      }
+      Time(&result);
       if (result.makespan > best_->makespan * (1 + kTolerance)) return;
       best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
     }
+  }
+
+  ListResult BestWithAtMost(const std::vector<int>& in_flight) const {
+    if (best_policy_.ranks.empty()) {
+      return Replay(problem_, best_->orders, {.most_in_flight = in_flight});
+    }
+    ListPolicy policy = best_policy_;
+    for (int r = 0; r < problem_.ranks; ++r) {
+      policy.ranks[r].most_in_flight = in_flight[r];
+    }
+    return ScheduleList(problem_, policy);
   }
 
   // Wider and wider, until one proves that there is nothing better.
@@ -169,6 +250,7 @@ class Search {
   ListPolicy best_policy_;  // What made it, if a list did.
   ListPolicy policy_;       // What Mix() changes, and what that takes.
   double policy_makespan_ = std::numeric_limits<double>::infinity();
+  Orders list_orders_;  // Those of policy_, where they can be replayed.
 };
 
 }  // namespace
