@@ -240,7 +240,7 @@ v1::Assignment AssignmentFor(const AssignmentRequest& request, int rank) {
     }
     chunk.set_slots(program.stages[stage].slots);
     chunk.set_local_gradient_slots(program.stages[stage].local_gradient_slots);
-    chunk.set_held_slots(planner::HeldSlots(program, stage));
+    chunk.set_held_slots(program.stages[stage].held);
     *assignment.add_chunks() = chunk;
   }
   for (const schedule::Edge& edge : program.edges) {

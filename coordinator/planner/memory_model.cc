@@ -8,11 +8,6 @@
 namespace penstock::coordinator::planner {
 namespace {
 
-using schedule::EdgeKind;
-using schedule::LoweredStep;
-using schedule::Op;
-using schedule::StepKind;
-
 constexpr int64_t kWord = 4, kLong = 8;
 constexpr int64_t kUpdateScalars = 4;
 
@@ -117,30 +112,6 @@ RankOps OpsOf(const MemoryRequest& request, int rank,
   return ops;
 }
 
-// What is in flight while the rank runs its order.
-void CountActivations(const schedule::LoweredProgram& program, int rank,
-                      const std::vector<ChunkMemory>& chunks,
-                      RankMemory& memory) {
-  int in_flight = 0;
-  int64_t bytes = 0;
-  for (const LoweredStep& step : program.steps[rank]) {
-    if (step.kind != StepKind::kCompute) continue;
-    const ChunkMemory& chunk = chunks[step.command.stage];
-    if (step.command.op == Op::kForward) {
-      memory.peak_in_flight = std::max(memory.peak_in_flight, ++in_flight);
-      bytes += chunk.slot;
-    } else if (step.command.op == Op::kBackwardInput) {
-      bytes += chunk.held;
-    }
-    memory.peak_activation_bytes =
-        std::max(memory.peak_activation_bytes, bytes);
-    if (!step.releases_stash()) continue;
-    --in_flight;
-    bytes -= chunk.slot;
-    if (step.command.op == Op::kBackwardWeight) bytes -= chunk.held;
-  }
-}
-
 }  // namespace
 
 RankMemory PredictFixed(const MemoryRequest& request, int rank,
@@ -173,54 +144,34 @@ RankMemory PredictFixed(const MemoryRequest& request, int rank,
   return memory;
 }
 
-int HeldSlots(const schedule::LoweredProgram& program, int stage) {
-  int held = 0, most = 0;
-  for (const LoweredStep& step :
-       program.steps[program.placement.rank_of(stage)]) {
-    if (step.kind != StepKind::kCompute || step.command.stage != stage) {
-      continue;
-    }
-    if (step.command.op == Op::kBackwardInput) most = std::max(most, ++held);
-    if (step.command.op == Op::kBackwardWeight) --held;
+schedule::Memory SlotSizes(const MemoryRequest& request) {
+  schedule::Memory memory{.places = schedule::Places::kOwn};
+  for (const StageLayers& layers : request.stages) {
+    const ChunkMemory chunk =
+        PredictChunk(request.model, request.batch, layers, request.recompute);
+    memory.stages.push_back({.held_until_input = chunk.slot,
+                             .held_until_weight = chunk.slot + chunk.held});
+    // A tied gradient is sent from where it is made and lands in the second
+    // one that the embedding's rank has.
+    memory.slot = {.activation = chunk.boundary, .gradient = chunk.boundary};
   }
-  return most;
+  return memory;
 }
 
 std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
                                       const schedule::LoweredProgram& program) {
-  std::vector<ChunkMemory> chunks;
-  for (const StageLayers& layers : request.stages) {
-    chunks.push_back(
-        PredictChunk(request.model, request.batch, layers, request.recompute));
-  }
+  const schedule::Memory sizes = SlotSizes(request);
   const std::vector<schedule::RankParts> parts =
       schedule::PartsOfRanks(program);
   std::vector<RankMemory> ranks;
   for (int rank = 0; rank < program.ranks(); ++rank) {
-    const std::vector<int>& stages = parts[rank].stages;
-    RankMemory memory = PredictFixed(request, rank, stages);
-    for (const int stage : stages) {
-      const ChunkMemory& chunk = chunks[stage];
-      memory.activation_slots += program.stages[stage].slots * chunk.slot +
-                                 HeldSlots(program, stage) * chunk.held;
-      memory.transfer_slots +=
-          program.stages[stage].local_gradient_slots * chunk.boundary;
-    }
-    for (const int e : parts[rank].sends) {
-      const schedule::Edge& edge = program.edges[e];
-      const bool tied = edge.kind == EdgeKind::kTiedGradient ||
-                        edge.kind == EdgeKind::kTiedSum;
-      if (tied) continue;
-      memory.transfer_slots +=
-          edge.send_buffers * chunks[edge.source_stage].boundary;
-    }
-    for (const int e : parts[rank].receives) {
-      const schedule::Edge& edge = program.edges[e];
-      if (edge.kind != EdgeKind::kGradient) continue;
-      memory.transfer_slots +=
-          edge.capacity * chunks[edge.source_stage].boundary;
-    }
-    CountActivations(program, rank, chunks, memory);
+    RankMemory memory = PredictFixed(request, rank, parts[rank].stages);
+    const schedule::MemoryUse use =
+        schedule::MemoryUseOf(program, rank, parts[rank], sizes);
+    memory.activation_slots = use.activations;
+    memory.transfer_slots = use.transfers;
+    memory.peak_activation_bytes = use.peak_held;
+    memory.peak_in_flight = use.peak_in_flight;
     ranks.push_back(memory);
   }
   return ranks;

@@ -76,13 +76,13 @@ struct MemoryRequest {
 RankMemory PredictFixed(const MemoryRequest& request, int rank,
                         absl::Span<const int> stages);
 
+// What a program's slots and places are made of, in the schedule room's words;
+// no limits.
+schedule::Memory SlotSizes(const MemoryRequest& request);
+
 // Everything, for each rank of the program.
 std::vector<RankMemory> PredictMemory(const MemoryRequest& request,
                                       const schedule::LoweredProgram& program);
-
-// Places between a split I and its W that `stage` needs: the most that its
-// rank's order has at once, as I takes any that is free; 0 without I and W.
-int HeldSlots(const schedule::LoweredProgram& program, int stage);
 
 }  // namespace penstock::coordinator::planner
 

@@ -110,49 +110,35 @@ absl::Status TooMuch(int rank, int64_t needed, int64_t limit,
                    "full"));
 }
 
-// What is left of the limit on each rank for slots and buffers, in the words
-// of the schedule room. It knows one size of an activation slot for all stages
-// and counts send buffers with it: the largest stage's is taken, and what that
-// adds to each send buffer is given back. Sizes that it does not take are cut
-// to its largest: PredictMemory's sum is checked against the limit at the end.
+// What slots and buffers take, and what is left of the limit for them on each
+// rank. Sizes that the schedule room does not count are cut to its largest:
+// only CheckLimit sees all of them.
 absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
                                             const schedule::Placement& ranks,
                                             int64_t limit) {
-  const auto counted = [](int64_t bytes) {
-    return std::min(bytes, schedule::kMaxBytes);
-  };
-  schedule::Memory memory;
-  std::vector<int64_t> slots;  // By virtual stage.
-  int64_t largest = 0, boundary = 0;
-  for (const StageLayers& layers : request.stages) {
-    const ChunkMemory chunk =
-        PredictChunk(request.model, request.batch, layers, request.recompute);
-    memory.stages.push_back(
-        {.held_until_input = counted(chunk.slot),
-         .held_until_weight = counted(chunk.slot + chunk.held)});
-    slots.push_back(chunk.slot);
-    largest = std::max(largest, counted(chunk.slot));
-    boundary = counted(chunk.boundary);
-  }
-  memory.slot = {.activation = largest, .gradient = boundary, .tied = 0};
-  const std::vector<std::vector<int>> all = schedule::StagesOfRanks(ranks);
+  schedule::Memory memory = SlotSizes(request);
+  const std::vector<std::vector<int>> stages = schedule::StagesOfRanks(ranks);
   for (int rank = 0; rank < ranks.ranks; ++rank) {
-    const std::vector<int>& stages = all[rank];
-    const int64_t fixed = PredictFixed(request, rank, stages).fixed();
+    const int64_t fixed = PredictFixed(request, rank, stages[rank]).fixed();
     if (fixed > limit) {
       return TooMuch(rank, fixed, limit,
                      "for parameters, gradients, optimizer state and "
                      "workspace alone");
     }
-    int64_t sends = 0;
-    for (const int stage : stages) {
-      if (fixed + slots[stage] > limit) {
-        return TooMuch(rank, fixed + slots[stage], limit,
-                       "with the activations of one micro-batch");
-      }
-      sends += stage + 1 < ranks.stages() && !ranks.same_rank(stage, stage + 1);
+    int64_t slots = 0;  // One of each stage.
+    for (const int stage : stages[rank]) {
+      slots += memory.stages[stage].held_until_input;
     }
-    memory.limits.push_back(limit - fixed + sends * (largest - boundary));
+    if (fixed + slots > limit) {
+      return TooMuch(rank, fixed + slots, limit,
+                     "with the activations of one micro-batch");
+    }
+    memory.limits.push_back(limit - fixed);
+  }
+  for (schedule::StageBytes& stage : memory.stages) {
+    for (int64_t* bytes : {&stage.held_until_input, &stage.held_until_weight}) {
+      *bytes = std::min(*bytes, schedule::kMaxBytes);
+    }
   }
   return memory;
 }
@@ -274,38 +260,15 @@ std::vector<schedule::Placement> PlacementsToTry(const PlanRequest& request) {
   return placements;
 }
 
-// The rank whose memory is furthest above the limit, and by how much.
-struct Excess {
-  int rank = 0;
-  int64_t bytes = 0;
-};
-Excess LargestExcess(const std::vector<RankMemory>& memory, int64_t limit) {
-  Excess most;
-  for (int rank = 0; rank < static_cast<int>(memory.size()); ++rank) {
-    const int64_t bytes = memory[rank].total() - limit;
-    if (bytes > most.bytes) most = {rank, bytes};
-  }
-  return most;
-}
-
 absl::Status CheckLimit(const PlanRequest& request,
                         const std::vector<RankMemory>& memory) {
   const std::optional<int64_t> limit = Limit(request);
   if (!limit.has_value()) return absl::OkStatus();
-  const Excess excess = LargestExcess(memory, *limit);
-  if (excess.bytes <= 0) return absl::OkStatus();
-  return TooMuch(excess.rank, *limit + excess.bytes, *limit, "in all");
-}
-
-// Whether an order can be run: it splits what was measured whole, or takes more
-// memory than there is.
-absl::Status Accept(const PlanRequest& request, const MemoryRequest& memory,
-                    const schedule::Schedule& order,
-                    const schedule::LoweredProgram& program) {
-  if (request.modelled.has_value()) {
-    RETURN_IF_ERROR(CheckSplit(*request.modelled, order));
+  for (int rank = 0; rank < static_cast<int>(memory.size()); ++rank) {
+    const int64_t needed = memory[rank].total();
+    if (needed > *limit) return TooMuch(rank, needed, *limit, "in all");
   }
-  return CheckLimit(request, PredictMemory(memory, program));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
@@ -320,11 +283,11 @@ absl::StatusOr<ProvedOrder> SearchOrder(const PlanRequest& request) {
     }
     choices.push_back(
         {.placement = layout->placement, .options = layout->options});
-    choices.back().accepts = [&request, memory = layout->memory](
-                                 const schedule::Schedule& order,
-                                 const schedule::LoweredProgram& program) {
-      return Accept(request, memory, order, program);
-    };
+    if (request.modelled.has_value()) {
+      choices.back().accepts = [&request](const schedule::Schedule& order) {
+        return CheckSplit(*request.modelled, order);
+      };
+    }
     layouts.push_back(*std::move(layout));
   }
   if (layouts.empty()) return refused;

@@ -74,6 +74,7 @@ class Beam {
       uint64_t waiting = FindConflict(state);
       AddChildren(i);
       // The same again without what had better wait.
+      left_out_ |= waiting != 0 && options_.width < kWaitingWidth;
       while (waiting != 0 && options_.width >= kWaitingWidth) {
         state.waits |= waiting;
         waiting = FindConflict(state);
@@ -86,17 +87,15 @@ class Beam {
   void AddChildren(size_t parent) {
     StepState& state = generation_[parent];
     for (const NextCommand& next : conflict_) {
-      const double free = state.free[problem_.rank_of[next.stage]];
-      const uint64_t waits = state.waits;
+      const StateBefore before = rules_.Before(next, state);
       rules_.Run(next, &state);
       const StateScore score = rules_.Score(state, &scratch_);
-      rules_.Undo(next, free, &state);
-      state.waits = waits;
+      rules_.Undo(next, before, &state);
       ++result_.work;
       if (score.bound < best_ * (1 - kTolerance)) {
         children_.push_back({.parent = static_cast<int>(parent),
                              .next = next,
-                             .waits = waits,
+                             .waits = before.waits,
                              .score = score});
       }
     }

@@ -107,9 +107,12 @@ class Bound {
     const double forwards_left =
         std::max(0.0, m_ * forward - ForwardsBefore(r, first_input - start));
     const double from_first_input = first_input + m_ * backward + forwards_left;
-    // While the last I runs at most this many still wait for their W.
+    // While the last I runs at most this many still wait for their W: its own
+    // at least, which may be the rest of a B.
     const int fitting =
-        stages.size() > 1 ? m_ : Fitting(problem_.budget[r], least_weight);
+        stages.size() > 1
+            ? m_
+            : std::max(1, Fitting(problem_.budget[r], least_weight));
     const double to_last_input =
         std::max(start + m_ * forward, first_input + forwards_left) +
         m_ * input + std::max(0, m_ - fitting) * weight + tail_[stages.front()];

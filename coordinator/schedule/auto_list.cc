@@ -13,7 +13,8 @@ class ListScheduler {
   ListScheduler(const AutoProblem& problem, const ListPolicy& policy)
       : problem_(problem),
         policy_(policy),
-        admission_(problem, policy.backward),
+        admission_(problem, policy.backward, policy.split),
+        holding_(admission_.Begin()),
         backward_(policy.backward == Backward::kWhole ? Op::kBackward
                                                       : Op::kBackwardInput),
         micro_batches_(problem.micro_batches),
@@ -59,7 +60,6 @@ class ListScheduler {
   };
   struct Rank {
     double free = 0;
-    RankHolding holding;
     int in_flight = 0;
     Op last = Op::kBackwardInput;
   };
@@ -114,7 +114,7 @@ class ListScheduler {
         if (ready > now) {
           next = std::min(next, ready);
           next_input = std::min(next_input, ready);
-        } else if (!admission_.AllowsInput(s, rank.holding)) {
+        } else if (!admission_.AllowsInput(s, holding_)) {
           needs_memory = true;
         } else if (input == kNone || stage.inputs < stages_[input].inputs) {
           input = s;
@@ -122,7 +122,7 @@ class ListScheduler {
       }
       if (stage.forwards < micro_batches_ && rank.in_flight < most) {
         const double ready = ForwardReady(s);
-        if (ready != kNever && !admission_.AllowsForward(s, rank.holding)) {
+        if (ready != kNever && !admission_.AllowsForward(s, holding_)) {
           needs_memory |= ready <= now;
         } else if (ready > now) {
           next = std::min(next, ready);
@@ -167,7 +167,7 @@ class ListScheduler {
     const double end = now + problem_.times[s].of(choice.op);
     rank.free = end;
     wake_.Set(r, end);
-    admission_.Hold(s, choice.op, &rank.holding);
+    admission_.Hold(s, choice.op, &holding_);
     int m = 0;
     switch (choice.op) {
       case Op::kForward:
@@ -219,6 +219,7 @@ class ListScheduler {
   const AutoProblem& problem_;
   const ListPolicy& policy_;
   const Admission admission_;
+  Holding holding_;
   const Op backward_;
   const int micro_batches_;
   std::vector<double> activation_;  // (stage, micro-batch): arrival.

@@ -33,6 +33,7 @@ struct ListPolicy {
   // kWhole: one B instead of I and W. Less memory where W needs more than F
   // leaves.
   Backward backward = Backward::kSplit;
+  PlaceSplit split;
 };
 
 struct ListResult {

@@ -44,6 +44,7 @@ struct AutoProblem {
   double tied_add = 0;
 
   std::vector<StageBytes> held;  // (stage)
+  Places places = Places::kShared;
   // (rank): bytes for activations; what slots and buffers take is off already.
   std::vector<int64_t> budget;
 
@@ -84,7 +85,8 @@ struct TiedTails {
 };
 TiedTails TiedTailsOf(const AutoProblem& problem, int rank);
 
-// Most bytes of activations that each rank holds.
+// Bytes of each rank's places for activations, as MemoryUse::activations
+// without inputs ahead.
 std::vector<int64_t> PeakHeld(const AutoProblem& problem, const Orders& orders);
 
 }  // namespace penstock::coordinator::schedule

@@ -25,7 +25,8 @@ class Player {
       : problem_(problem),
         options_(options),
         backwards_(options.direction == Direction::kBackwards),
-        admission_(problem, Backward::kSplit),
+        admission_(problem, Backward::kSplit, options.split),
+        holding_(admission_.Begin()),
         micro_batches_(problem.micro_batches),
         stages_(problem.stages),
         wake_(problem.ranks) {
@@ -80,7 +81,6 @@ class Player {
     std::array<int, kKinds> begun = {};
     std::array<double, kKinds> durations = {};
     double free = 0;
-    RankHolding holding;
   };
   // What could come next of one kind.
   struct Candidate {
@@ -184,7 +184,7 @@ class Player {
     };
     if (stage.begun[kUp] < micro_batches_) add(kUp, AllowsUp(s));
     if (stage.begun[kDown] < stage.begun[kUp]) {
-      add(kDown, backwards_ || admission_.AllowsInput(s, stage.holding));
+      add(kDown, backwards_ || admission_.AllowsInput(s, holding_));
     }
     if (AllowsWeight(s)) {
       next[kWeight] = {
@@ -199,17 +199,17 @@ class Player {
     const Stage& stage = stages_[s];
     if (backwards_) {
       return stage.begun[kUp] < stage.begun[kWeight] &&
-             admission_.AllowsInputBackwards(s, stage.holding);
+             admission_.AllowsInputBackwards(s, holding_);
     }
     return HasPlaceInFlight(s, stage.begun[kUp] - stage.begun[kWeight]) &&
-           admission_.AllowsForward(s, stage.holding);
+           admission_.AllowsForward(s, holding_);
   }
   bool AllowsWeight(int s) const {
     const Stage& stage = stages_[s];
     if (!backwards_) return stage.begun[kWeight] < stage.begun[kDown];
     return stage.begun[kWeight] < micro_batches_ &&
            HasPlaceInFlight(s, stage.begun[kWeight] - stage.begun[kDown]) &&
-           admission_.AllowsWeightBackwards(s, stage.holding);
+           admission_.AllowsWeightBackwards(s, holding_);
   }
   bool HasPlaceInFlight(int s, int in_flight) const {
     return options_.most_in_flight.empty() ||
@@ -258,9 +258,9 @@ class Player {
     stage.free = now + stage.durations[kind];
     wake_.Set(rank, stage.free);
     if (backwards_) {
-      admission_.TakeBack(s, op, &stage.holding);
+      admission_.HoldBackwards(s, op, &holding_);
     } else {
-      admission_.Hold(s, op, &stage.holding);
+      admission_.Hold(s, op, &holding_);
     }
     result_.orders[rank].push_back({op, s, MicroBatch(count)});
     if (kind == kWeight) return;
@@ -284,6 +284,7 @@ class Player {
   const ReplayOptions& options_;
   const bool backwards_;
   const Admission admission_;
+  Holding holding_;
   const int micro_batches_;
   // (stage, count of the kind begun before it).
   std::array<std::vector<double>, kKinds> places_;

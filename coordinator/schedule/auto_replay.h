@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "coordinator/schedule/auto_admission.h"
 #include "coordinator/schedule/auto_list.h"
 #include "coordinator/schedule/auto_problem.h"
 
@@ -32,6 +33,7 @@ struct ReplayOptions {
   std::vector<PerCommand> later;
   // (rank): most activations in flight, F to W; empty: what fits.
   std::vector<int> most_in_flight;
+  PlaceSplit split;  // Of no matter where places are shared.
 };
 
 // Plays the commands out in time order, each rank taking what is ready and has

@@ -26,8 +26,10 @@ constexpr absl::string_view kName = "auto";
 // Of all searches together (auto_search.h): at most some 50 ms.
 constexpr int64_t kListWork = 400'000;
 constexpr int64_t kBeamWork = 20'000'000;
-// How much longer slots may make a step before orders with more are tried.
+// How far above the lower bound a step may be before orders that leave more
+// room are tried, and on how many rungs (OnRungBelow).
 constexpr double kSlowed = 1.002;
+constexpr int kRungs = 6;
 
 bool Less(double a, double b) { return a < b * (1 - kTolerance); }
 
@@ -95,11 +97,14 @@ class Chooser {
     for (size_t i = 0; i < laid_.size(); ++i) AddFixed(i);
     for (const Laid& laid : laid_) searches_ += SlotsTakeRoom(laid) ? 2 : 1;
     for (size_t i = 0; i < laid_.size(); ++i) {
-      if (SlotsTakeRoom(laid_[i])) AddFound(i, 1);
-      AddFound(i, 0);
+      const Laid& laid = laid_[i];
+      if (SlotsTakeRoom(laid)) {
+        AddFound(i, WithRoomForSlots(laid.placement, laid.options, 1));
+      }
+      AddFound(i, WithRoomForSlots(laid.placement, laid.options, 0));
     }
     RETURN_IF_ERROR(TakeBest());
-    RETURN_IF_ERROR(TryMoreSlots());
+    RETURN_IF_ERROR(TryLessRoom());
     if (!best_.has_value()) RETURN_IF_ERROR(TakeSequential());
     return std::move(*best_);
   }
@@ -108,7 +113,7 @@ class Chooser {
   struct Laid {
     Placement placement;
     LoweringOptions options;  // With costs.
-    std::function<absl::Status(const Schedule&, const LoweredProgram&)> accepts;
+    std::function<absl::Status(const Schedule&)> accepts;
     double bound = 0;
     RankShape rank_shape() const {
       return {.ranks = placement.ranks,
@@ -149,7 +154,6 @@ class Chooser {
     const OrderTiming timing = TimeOrders(problem, orders);
     if (!timing.finished) return;
     known_ = std::min(known_, timing.makespan);
-    shortest_ = std::min(shortest_, timing.makespan);
     const double held = MostHeld(problem, laid_[i].options.memory, orders);
     candidates_.push_back({.choice = i,
                            .order = std::move(order),
@@ -158,13 +162,12 @@ class Chooser {
                            .held = held});
   }
 
-  // What a search finds that leaves room for `more` slots an edge than the
-  // fewest. It does not know what too few of them cost.
-  void AddFound(size_t i, int more) {
+  // What a search finds that leaves room for more slots than the fewest. It
+  // does not know what too few of them cost.
+  void AddFound(size_t i, const LoweringOptions& options) {
     const Laid& laid = laid_[i];
     const AutoProblem problem =
-        MakeAutoProblem(micro_batches_, laid.placement,
-                        WithRoomForSlots(laid.placement, laid.options, more));
+        MakeAutoProblem(micro_batches_, laid.placement, options);
     std::optional<FoundOrder> found =
         SearchOrder(problem, {.bound = laid.bound,
                               .known = known_,
@@ -174,17 +177,20 @@ class Chooser {
     AddCandidate(i, "search", problem, std::move(found->orders));
   }
 
-  // More slots can be worth more than more activations, and some orders only
-  // run with more.
-  absl::Status TryMoreSlots() {
-    for (const int more : {2, 4, 8}) {
-      if (best_.has_value() && !Less(shortest_ * kSlowed, best_->makespan)) {
-        break;
-      }
+  // Less for activations leaves more for slots, without which some orders are
+  // slow and others do not run. And a search with much room can miss what it
+  // finds with less.
+  absl::Status TryLessRoom() {
+    double bound = std::numeric_limits<double>::infinity();
+    for (const Laid& laid : laid_) bound = std::min(bound, laid.bound);
+    for (int rung = 0; rung < kRungs; ++rung) {
+      if (best_.has_value() && !Less(bound * kSlowed, best_->makespan)) break;
       known_ = best_.has_value() ? best_->makespan
                                  : std::numeric_limits<double>::infinity();
       for (size_t i = 0; i < laid_.size(); ++i) {
-        if (SlotsTakeRoom(laid_[i])) AddFound(i, more);
+        const Laid& laid = laid_[i];
+        if (!SlotsTakeRoom(laid)) continue;
+        AddFound(i, OnRungBelow(laid.placement, laid.options, rung));
       }
       RETURN_IF_ERROR(TakeBest());
     }
@@ -255,15 +261,15 @@ class Chooser {
                       .placement = laid.placement,
                       .micro_batches = micro_batches_,
                       .orders = std::move(candidate.orders)};
+    if (laid.accepts != nullptr) {
+      const absl::Status accepted = laid.accepts(schedule);
+      refused_.Update(accepted);
+      if (!accepted.ok()) return absl::OkStatus();
+    }
     absl::StatusOr<LoweredProgram> program =
         LowerVerified(schedule, laid.options);
     if (absl::IsResourceExhausted(program.status())) return absl::OkStatus();
     RETURN_IF_ERROR(program.status());
-    if (laid.accepts != nullptr) {
-      const absl::Status accepted = laid.accepts(schedule, *program);
-      refused_.Update(accepted);
-      if (!accepted.ok()) return absl::OkStatus();
-    }
     ASSIGN_OR_RETURN(
         const Simulation simulation,
         Simulate(*program, laid.options.costs, laid.options.memory));
@@ -283,7 +289,6 @@ class Chooser {
   std::vector<Candidate> candidates_;
   int64_t searches_ = 0;  // Among which the work is shared.
   double known_ = std::numeric_limits<double>::infinity();
-  double shortest_ = known_;  // Of all candidates, did slots cost nothing.
   std::optional<AutoSchedule> best_;
   absl::Status refused_;  // The first that a caller said.
 };

@@ -33,10 +33,8 @@ struct AutoChoice {
   // Costs (one entry a stage; none: unit times), memory with limits, tied,
   // replicas, send buffers. No uniform slots, no blocking sends.
   LoweringOptions options;
-  // Refuses an order for what only the caller knows; null: takes all. It may
-  // count more than options.memory: slots are static and of one stage each, so
-  // a rank with several stages can be given more than it holds at any one time.
-  std::function<absl::Status(const Schedule&, const LoweredProgram&)> accepts;
+  // Refuses an order for what only the caller knows; null: takes all.
+  std::function<absl::Status(const Schedule&)> accepts;
 };
 
 struct AutoSchedule {

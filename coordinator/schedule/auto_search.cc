@@ -34,8 +34,11 @@ constexpr Preference kPreferences[] = {
     {First::kTurns, 0.75, 0.5},  {First::kInput, 0, 1},
 };
 
-// Of these, how many are played where what they give can be replayed.
+// Of these, how many are played with each split of own places; and how many
+// where what they give can be replayed, with all splits and with each.
+constexpr int kSplitPreferences = 6;
 constexpr int kReplayedLists = 4;
+constexpr int kReplayedSplits = 1;
 // Rounds in vain after which commands are put later in the order, and by how
 // many places at most.
 constexpr int kRoundsInPlace = 4;
@@ -88,6 +91,7 @@ class Search {
       Play({.ranks = std::vector<Preference>(problem_.ranks, kPreferences[i])});
       if (Optimal() || !MayPlay()) break;
     }
+    PlaySplits();
     if (WholeBackwardMayWin(problem_)) {
       Play({.ranks = std::vector<Preference>(problem_.ranks),
             .backward = Backward::kWhole});
@@ -105,6 +109,26 @@ class Search {
     return MayReplay() ? kReplayedLists
                        : static_cast<int>(std::size(kPreferences));
   }
+
+  // The same with places kept for what I adds, which else only get the room
+  // that forwards have left, and for each stage.
+  void PlaySplits() {
+    if (problem_.places != Places::kOwn) return;
+    using Slots = PlaceSplit::Slots;
+    const int lists = MayReplay() ? kReplayedSplits : kSplitPreferences;
+    for (const Slots slots : {Slots::kAsTaken, Slots::kEven, Slots::kByDepth}) {
+      if (slots != Slots::kAsTaken && problem_.chunks == 1) break;
+      for (const double share : {1.0, 0.5, 0.0}) {
+        for (int i = 0; i < lists; ++i) {
+          if (Optimal() || !MayPlay()) return;
+          Play({.ranks =
+                    std::vector<Preference>(problem_.ranks, kPreferences[i]),
+                .split = {.slots = slots, .held_share = share}});
+        }
+      }
+    }
+  }
+
   // Two lists are kept for Shallower().
   bool MayPlay() const { return list_work_ >= 3 * commands(); }
 
@@ -127,9 +151,9 @@ class Search {
     }
   }
 
-  static ReplayOptions AnyPatience(Dice* dice) {
+  ReplayOptions AnyPatience(Dice* dice) const {
     constexpr double kShares[] = {0, 0.25, 0.5, 1};
-    ReplayOptions options;
+    ReplayOptions options{.split = policy_.split};
     options.patience.forward = kShares[dice->Below(std::size(kShares))];
     options.patience.input = kShares[dice->Below(std::size(kShares))];
     options.patience.weight = kShares[dice->Below(std::size(kShares))];
@@ -217,7 +241,8 @@ class Search {
 
   ListResult BestWithAtMost(const std::vector<int>& in_flight) const {
     if (best_policy_.ranks.empty()) {
-      return Replay(problem_, best_->orders, {.most_in_flight = in_flight});
+      return Replay(problem_, best_->orders,
+                    {.most_in_flight = in_flight, .split = policy_.split});
     }
     ListPolicy policy = best_policy_;
     for (int r = 0; r < problem_.ranks; ++r) {

@@ -23,6 +23,12 @@ std::vector<int64_t> SlotBytesOfRanks(const Placement& placement,
 LoweringOptions WithRoomForSlots(const Placement& placement,
                                  const LoweringOptions& options, int more);
 
+// The options with room for activations cut to the `below`th rung beneath it of
+// a ladder that is the same for all limits, each rung nine tenths of the one
+// above: what is found on a rung is found again where there is more memory.
+LoweringOptions OnRungBelow(const Placement& placement,
+                            const LoweringOptions& options, int below);
+
 }  // namespace penstock::coordinator::schedule
 
 #endif  // PENSTOCK_COORDINATOR_SCHEDULE_AUTO_SLOT_ROOM_H_

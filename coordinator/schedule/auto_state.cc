@@ -17,6 +17,17 @@ uint64_t WaitsOf(uint64_t waits, int rank) {
   return rank < kWaitingRanks ? waits >> 2 * rank & 3 : 0;
 }
 
+// What has fewer places can get the same. (Shared ones follow from the counts.)
+bool NoMorePlaces(const Holding& a, const Holding& b) {
+  for (size_t s = 0; s < a.stages.size(); ++s) {
+    if (a.stages[s].slots > b.stages[s].slots ||
+        a.stages[s].held > b.stages[s].held) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 StateRules::StateRules(const AutoProblem& problem)
@@ -25,6 +36,7 @@ StateRules::StateRules(const AutoProblem& problem)
                                                        : Backward::kSplit),
       tails_(problem.stages),
       put_off_(problem.ranks, problem.micro_batches),
+      own_(problem.places == Places::kOwn),
       whole_(WholeBackwardMayWin(problem)) {
   grows_.assign(problem.ranks, 0);
   for (int s = 0; s < problem.stages; ++s) {
@@ -63,8 +75,9 @@ StateRules::StateRules(const AutoProblem& problem)
     const int64_t size =
         problem.held[problem.stages_of[r][0]].held_until_weight;
     if (size <= 0) continue;
+    // Its own at least, which may be the rest of a B.
     put_off_[r] = static_cast<int>(std::clamp<int64_t>(
-        problem.budget[r] / size, 0, problem.micro_batches));
+        problem.budget[r] / size, 1, problem.micro_batches));
   }
 }
 
@@ -74,7 +87,7 @@ StepState StateRules::Begin() const {
   state.counts.resize(problem_.stages);
   state.left = 3 * problem_.stages * problem_.micro_batches;
   state.free.assign(problem_.ranks, 0);
-  state.holding.resize(problem_.ranks);
+  state.holding = admission_.Begin();
   state.activation.assign(cells, kNever);
   state.gradient.assign(cells, kNever);
   std::fill_n(state.activation.begin(), problem_.micro_batches, 0.0);
@@ -105,7 +118,7 @@ double StateRules::InputReady(const StepState& state, int s) const {
 void StateRules::AppendNext(const StepState& state, int rank,
                             std::vector<NextCommand>* next) const {
   const double free = state.free[rank];
-  const RankHolding& holding = state.holding[rank];
+  const Holding& holding = state.holding;
   const uint64_t waits = WaitsOf(state.waits, rank);
   for (const int s : problem_.stages_of[rank]) {
     const StageCounts& counts = state.counts[s];
@@ -115,19 +128,18 @@ void StateRules::AppendNext(const StepState& state, int rank,
       next->push_back(
           {.op = op, .stage = s, .start = start, .end = start + time});
     };
-    if (const double ready = InputReady(state, s);
-        ready != kNever && (waits & kInputWaits) == 0) {
-      if (admission_.AllowsInput(s, holding)) {
+    if (const double ready = InputReady(state, s); ready != kNever) {
+      if (MayInput(s, waits, holding)) {
         append(Op::kBackwardInput, ready, times.backward_input);
       }
-      if (whole_ && counts.weights == counts.inputs) {
+      if (whole_ && counts.weights == counts.inputs &&
+          (own_ || (waits & kInputWaits) == 0)) {
         append(Op::kBackward, ready, times.of(Op::kBackward));
       }
     }
     if (counts.forwards < problem_.micro_batches &&
-        (waits & kForwardWaits) == 0) {
-      if (const double ready = ForwardReady(state, s);
-          ready != kNever && admission_.AllowsForward(s, holding)) {
+        MayForward(s, waits, holding)) {
+      if (const double ready = ForwardReady(state, s); ready != kNever) {
         append(Op::kForward, ready, times.forward);
       }
     }
@@ -135,6 +147,17 @@ void StateRules::AppendNext(const StepState& state, int rank,
       append(Op::kBackwardWeight, 0, times.backward_weight);
     }
   }
+}
+
+bool StateRules::MayForward(int s, uint64_t waits,
+                            const Holding& holding) const {
+  if ((waits & kForwardWaits) == 0) return admission_.AllowsForward(s, holding);
+  return own_ && admission_.HasSlotsForForward(s, holding);
+}
+
+bool StateRules::MayInput(int s, uint64_t waits, const Holding& holding) const {
+  if ((waits & kInputWaits) == 0) return admission_.AllowsInput(s, holding);
+  return own_ && admission_.HasPlaceForInput(s, holding);
 }
 
 void StateRules::Arrive(std::vector<double>* arrivals, int target,
@@ -151,8 +174,8 @@ void StateRules::Run(const NextCommand& next, StepState* state) const {
   StageCounts& counts = state->counts[s];
   state->free[rank] = next.end;
   state->left -= next.op == Op::kBackward ? 2 : 1;
-  admission_.Hold(s, next.op, &state->holding[rank]);
-  if (rank < kWaitingRanks) {
+  admission_.Hold(s, next.op, &state->holding);
+  if (rank < kWaitingRanks && !own_) {
     const uint64_t over = next.op == Op::kForward ? kInputWaits
                           : next.op == Op::kBackwardWeight
                               ? kInputWaits | kForwardWaits
@@ -177,14 +200,21 @@ void StateRules::Run(const NextCommand& next, StepState* state) const {
   }
 }
 
-void StateRules::Undo(const NextCommand& next, double free,
+StateBefore StateRules::Before(const NextCommand& next,
+                               const StepState& state) const {
+  return {.free = state.free[problem_.rank_of[next.stage]],
+          .holding = admission_.Before(next.stage, state.holding),
+          .waits = state.waits};
+}
+
+void StateRules::Undo(const NextCommand& next, const StateBefore& before,
                       StepState* state) const {
   const int s = next.stage;
-  const int rank = problem_.rank_of[s];
   StageCounts& counts = state->counts[s];
-  state->free[rank] = free;
+  state->free[problem_.rank_of[s]] = before.free;
+  state->waits = before.waits;
   state->left += next.op == Op::kBackward ? 2 : 1;
-  admission_.TakeBack(s, next.op, &state->holding[rank]);
+  admission_.TakeBack(s, before.holding, &state->holding);
   if (next.op == Op::kForward) {
     const int m = --counts.forwards;
     if (s + 1 < problem_.stages) state->activation[Cell(s + 1, m)] = kNever;
@@ -204,24 +234,32 @@ uint64_t StateRules::WaitBit(const StepState& state,
       next.op == Op::kBackwardWeight) {
     return 0;
   }
-  // Whether another one of the rank fits before this one, and not after it.
-  RankHolding after = state.holding[rank];
-  admission_.Hold(next.stage, next.op, &after);
-  for (const int s : problem_.stages_of[rank]) {
-    const StageCounts& counts = state.counts[s];
+  const int s = next.stage;
+  const Holding& holding = state.holding;
+  if (own_) {
     if (next.op == Op::kForward) {
-      if (counts.inputs < counts.forwards &&
-          admission_.AllowsInput(s, state.holding[rank]) &&
-          !admission_.AllowsInput(s, after)) {
-        return kForwardWaits << 2 * rank;
-      }
-    } else if (counts.forwards < problem_.micro_batches &&
-               admission_.AllowsForward(s, state.holding[rank]) &&
-               !admission_.AllowsForward(s, after)) {
-      return kInputWaits << 2 * rank;
+      return admission_.ForwardTakesRoom(s, holding) ? kForwardWaits << 2 * rank
+                                                     : 0;
     }
+    return next.op == Op::kBackwardInput &&
+                   admission_.InputTakesRoom(s, holding)
+               ? kInputWaits << 2 * rank
+               : 0;
   }
-  return 0;
+  // Whether the other one fits before this one, and not after it.
+  const StageCounts& counts = state.counts[s];
+  if (next.op == Op::kForward) {
+    return counts.inputs < counts.forwards &&
+                   admission_.AllowsInput(s, holding) &&
+                   !admission_.AllowsInputAfterForward(s, holding)
+               ? kForwardWaits << 2 * rank
+               : 0;
+  }
+  return counts.forwards < problem_.micro_batches &&
+                 admission_.AllowsForward(s, holding) &&
+                 !admission_.AllowsForwardAfterInput(s, holding)
+             ? kInputWaits << 2 * rank
+             : 0;
 }
 
 // When each stage's next F and I can start at best; never where none is left.
@@ -328,6 +366,7 @@ bool StateRules::Dominates(const StepState& a, const StepState& b) const {
   for (int r = 0; r < problem_.ranks; ++r) {
     if (a.free[r] > b.free[r]) return false;
   }
+  if (!NoMorePlaces(a.holding, b.holding)) return false;
   for (int s = 0; s < problem_.stages; ++s) {
     const StageCounts& counts = a.counts[s];
     if (s > 0 && !NoLater(a.activation, b.activation, b,

@@ -18,16 +18,24 @@ struct StageCounts {
 };
 
 struct StepState {
-  std::vector<StageCounts> counts;   // (stage)
-  std::vector<double> free;          // (rank): its last command ends.
-  std::vector<RankHolding> holding;  // (rank)
+  std::vector<StageCounts> counts;  // (stage)
+  std::vector<double> free;         // (rank): its last command ends.
+  Holding holding;
   // (stage, micro-batch): when the stage's input is there, and its output's
   // gradient. Unknown: never.
   std::vector<double> activation;
   std::vector<double> gradient;
   int left = 0;  // F, I and W to run; a B is two.
   // Two bits a rank, WaitBit(): it leaves its F, or its I, for later, until it
-  // has run something else.
+  // has run something else. With own places it takes no more of
+  // them for F, or for I, for good.
+  uint64_t waits = 0;
+};
+
+// What running a command changes that cannot be computed back.
+struct StateBefore {
+  double free = 0;  // Of the rank.
+  HoldingChange holding;
   uint64_t waits = 0;
 };
 
@@ -61,13 +69,16 @@ class StateRules {
   void AppendNext(const StepState& state, int rank,
                   std::vector<NextCommand>* next) const;
   void Run(const NextCommand& next, StepState* state) const;
-  // Takes Run() back. `free` is the rank's of before.
-  void Undo(const NextCommand& next, double free, StepState* state) const;
+  StateBefore Before(const NextCommand& next, const StepState& state) const;
+  // Takes Run() back.
+  void Undo(const NextCommand& next, const StateBefore& before,
+            StepState* state) const;
   StateScore Score(const StepState& state, ScoreScratch* scratch) const;
   // The bit of waits for a command that could be better left for later though
   // nothing else is ready, or 0. Where I grows what is held, an F and an I can
   // take each other's room: then the one that comes first is not the better one
-  // for sure, as it is elsewhere.
+  // for sure, as it is elsewhere. A rank's own places are divided once: it may
+  // have slots enough while there is room for more.
   uint64_t WaitBit(const StepState& state, const NextCommand& next) const;
   // Whether whatever follows `b` could follow `a` no later. REQUIRES: the same
   // counts.
@@ -90,6 +101,8 @@ class StateRules {
   size_t Cell(int stage, int micro_batch) const {
     return static_cast<size_t>(stage) * problem_.micro_batches + micro_batch;
   }
+  bool MayForward(int stage, uint64_t waits, const Holding& holding) const;
+  bool MayInput(int stage, uint64_t waits, const Holding& holding) const;
   double ForwardReady(const StepState& state, int stage) const;
   double InputReady(const StepState& state, int stage) const;
   void Arrive(std::vector<double>* arrivals, int target, int micro_batch,
@@ -103,6 +116,7 @@ class StateRules {
   std::vector<TiedTails> tied_;    // (rank)
   std::vector<int> put_off_;       // (rank): most W left when its last I runs.
   std::vector<uint8_t> grows_;     // (rank)
+  bool own_ = false;               // Places are the stages' own.
   bool whole_ = false;             // B is looked at too.
   std::vector<StageTimes> least_;  // (stage): of I and W or B, whichever less.
 };

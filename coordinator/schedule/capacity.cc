@@ -234,7 +234,7 @@ class CapacitySearch {
       const auto bytes_at = [&](int rank_bound) {
         bound_[r] = rank_bound;
         for (const int edge : parts[r].receives) ApplyTo(edge);
-        return MemoryUseOf(program_, r, parts[r], memory_).peak_bytes();
+        return MemoryUseOf(program_, r, parts[r], memory_).total();
       };
       if (bytes_at(bound) <= limit) continue;
       if (bytes_at(0) > limit) {

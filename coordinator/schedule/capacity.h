@@ -8,9 +8,9 @@
 
 namespace penstock::coordinator::schedule {
 
-// Sets what a rank's own order decides: every stage's peak_in_flight, the
-// least `slots` for it, and local_gradient_slots. Slot numbers of the steps are
-// not touched.
+// Sets what a rank's own order decides: every stage's peak_in_flight, `held`,
+// the least `slots` for it, and local_gradient_slots. Slot numbers of the steps
+// are not touched.
 void SetOwnSlots(LoweredProgram* program);
 
 // Raises stages' `slots` and sets edges' `capacity`. REQUIRES: SetOwnSlots has

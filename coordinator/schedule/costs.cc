@@ -53,6 +53,11 @@ absl::Status CheckMemory(const Memory& memory, int stages, int ranks) {
       return absl::InvalidArgumentError(
           "memory: activation sizes are 0 to 2^44 bytes");
     }
+    if (memory.places == Places::kOwn &&
+        stage.held_until_weight < stage.held_until_input) {
+      return absl::InvalidArgumentError(
+          "memory: a stage's own place is freed by W, not by I");
+    }
   }
   if (!AreSizes(memory.slot)) {
     return absl::InvalidArgumentError("memory: slot sizes are 0 to 2^44 bytes");

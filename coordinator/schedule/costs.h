@@ -82,21 +82,34 @@ struct StageBytes {
   int64_t held_until_weight = 0;  // From there to the end of W.
 };
 
+// Where the activations of a rank's stages are.
+enum class Places : uint8_t {
+  // Any place serves any stage: counted is the most that is held at one time.
+  kShared,
+  // Each stage has its own, all allocated before the step, as executors do:
+  // its slots, held_until_input each, and StageSlots::held places for what I
+  // adds until W.
+  kOwn,
+};
+
 // What is counted against a rank's limit: the stages' activations, the slots
 // for inputs received ahead, gradient slots and send buffers. Weights and
 // optimizer state are the planner's: it takes them off before it sets limits.
 struct Memory {
   std::vector<StageBytes> stages;  // One entry a stage; empty: all 0.
-  MessageBytes slot;               // Of one slot of each kind.
-  std::vector<int64_t> limits;     // One entry a rank; empty: none.
+  Places places = Places::kShared;
+  // Of one slot or send buffer of each kind. An input ahead in its stage's own
+  // place takes what that takes instead.
+  MessageBytes slot;
+  std::vector<int64_t> limits;  // One entry a rank; empty: none.
 };
 
 // InvalidArgument unless there are times for that many stages and every time
 // and size is finite and at least 0.
 absl::Status CheckCosts(const Costs& costs, int stages);
 
-// InvalidArgument unless the lists are empty or fit that many stages and ranks
-// and no size is negative or beyond kMaxBytes.
+// InvalidArgument unless the lists are empty or fit that many stages and ranks,
+// no size is negative or beyond kMaxBytes, and with own places I frees nothing.
 absl::Status CheckMemory(const Memory& memory, int stages, int ranks);
 inline constexpr int64_t kMaxBytes = int64_t{1} << 44;
 

@@ -70,7 +70,8 @@ class LoweredChecker {
       const StageSlots& slots = program_.stages[s];
       const bool local = s + 1 < stages && placement.same_rank(s, s + 1);
       if (slots.rank != placement.rank_of(s) || slots.slots < 1 ||
-          slots.slots > program_.micro_batches ||
+          slots.slots > program_.micro_batches || slots.held < 0 ||
+          slots.held > program_.micro_batches ||
           slots.local_gradient_slots < (local ? 1 : 0) ||
           slots.local_gradient_slots > program_.micro_batches) {
         return Wrong(absl::StrCat("the slots of stage ", s, " are wrong"));
@@ -113,6 +114,7 @@ class LoweredChecker {
       stash_.emplace_back(stage.slots, false);
       gradient_.emplace_back(stage.local_gradient_slots, false);
     }
+    held_.assign(program_.stages.size(), 0);
     left_.assign(program_.stages.size(), program_.micro_batches);
     reductions_.assign(program_.stages.size(), 0);
     takes_tied_gradient_.assign(program_.ranks(), false);
@@ -210,6 +212,11 @@ class LoweredChecker {
         }
         if (local(s, s + 1)) gradient_[s][step.receive_slot] = false;
       }
+      if (step.command.op == Op::kBackwardInput &&
+          ++held_[s] > program_.stages[s].held) {
+        return WrongAt(rank, p, "no place is free for what W needs");
+      }
+      held_[s] -= step.command.op == Op::kBackwardWeight;
       if (step.releases_stash()) stash_[s][step.stash_slot] = false;
     }
     return absl::OkStatus();
@@ -276,13 +283,13 @@ class LoweredChecker {
                                 use.in_flight_at_end,
                                 " activations in flight"));
     }
-    if (memory_.limits.empty() || use.peak_bytes() <= memory_.limits[rank]) {
+    if (memory_.limits.empty() || use.total() <= memory_.limits[rank]) {
       return absl::OkStatus();
     }
     return absl::ResourceExhaustedError(absl::StrCat(
-        program_.name, ": rank ", rank, " needs ", use.peak_bytes(), " bytes (",
-        use.slots, " of slots and buffers), ",
-        use.peak_bytes() - memory_.limits[rank], " more than its limit of ",
+        program_.name, ": rank ", rank, " needs ", use.total(), " bytes (",
+        use.total() - use.peak_held, " of slots and buffers), ",
+        use.total() - memory_.limits[rank], " more than its limit of ",
         memory_.limits[rank]));
   }
 
@@ -301,6 +308,7 @@ class LoweredChecker {
   const Memory& memory_;
   std::vector<std::vector<bool>> stash_;     // (stage, slot): taken.
   std::vector<std::vector<bool>> gradient_;  // (stage, slot): taken.
+  std::vector<int> held_;                    // (stage): places taken by I.
   std::vector<int> left_;                  // (stage): weight gradients to come.
   std::vector<int> reductions_;            // (stage)
   std::vector<bool> takes_tied_gradient_;  // (rank): as the embedding's.

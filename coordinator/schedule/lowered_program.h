@@ -87,6 +87,7 @@ struct StageSlots {
   int peak_in_flight = 0;  // From the start of F to the end of B or W.
   int slots = 0;           // n: peak_in_flight + slots for inputs ahead.
   int ahead() const { return slots - peak_in_flight; }
+  int held = 0;  // Most at one time between a split I and its W.
   // Hand-over slots for gradients from the next stage on the same rank.
   int local_gradient_slots = 0;
 };

@@ -18,13 +18,36 @@ int64_t SlotBytes(const Memory& memory, EdgeKind kind) {
   return 0;
 }
 
-int64_t StaticBytes(const LoweredProgram& program, const RankParts& parts,
-                    const Memory& memory) {
+StageBytes BytesOf(const Memory& memory, int stage) {
+  return memory.stages.empty() ? StageBytes{} : memory.stages[stage];
+}
+
+int64_t OwnPlaces(const LoweredProgram& program, const RankParts& parts,
+                  const Memory& memory) {
   int64_t bytes = 0;
   for (const int s : parts.stages) {
     const StageSlots& stage = program.stages[s];
-    bytes += stage.ahead() * memory.slot.activation;
-    bytes += stage.local_gradient_slots * memory.slot.gradient;
+    const StageBytes place = BytesOf(memory, s);
+    bytes += stage.slots * place.held_until_input;
+    bytes += stage.held * (place.held_until_weight - place.held_until_input);
+  }
+  return bytes;
+}
+
+int64_t InputsAhead(const LoweredProgram& program, const RankParts& parts,
+                    const Memory& memory) {
+  int64_t bytes = 0;
+  for (const int s : parts.stages) {
+    bytes += program.stages[s].ahead() * memory.slot.activation;
+  }
+  return bytes;
+}
+
+int64_t TransferBytes(const LoweredProgram& program, const RankParts& parts,
+                      const Memory& memory) {
+  int64_t bytes = 0;
+  for (const int s : parts.stages) {
+    bytes += program.stages[s].local_gradient_slots * memory.slot.gradient;
   }
   for (const int e : parts.sends) {
     const Edge& edge = program.edges[e];
@@ -62,8 +85,7 @@ MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
   for (int p = 0; p < static_cast<int>(steps.size()); ++p) {
     if (steps[p].kind != StepKind::kCompute) continue;
     const Command& c = steps[p].command;
-    const StageBytes bytes =
-        memory.stages.empty() ? StageBytes{} : memory.stages[c.stage];
+    const StageBytes bytes = BytesOf(memory, c.stage);
     int64_t now = held;  // While the command runs.
     switch (c.op) {
       case Op::kForward:
@@ -90,7 +112,10 @@ MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
     in_flight -= ProducesWeightGradient(c.op);
   }
   use.in_flight_at_end = in_flight;
-  use.slots = StaticBytes(program, parts, memory);
+  use.activations = memory.places == Places::kOwn
+                        ? OwnPlaces(program, parts, memory)
+                        : use.peak_held + InputsAhead(program, parts, memory);
+  use.transfers = TransferBytes(program, parts, memory);
   return use;
 }
 

@@ -13,11 +13,14 @@ namespace penstock::coordinator::schedule {
 
 struct MemoryUse {
   int peak_in_flight = 0;    // Activations from F to the end of B or W.
-  int64_t peak_held = 0;     // Bytes of activations,
+  int64_t peak_held = 0;     // Their bytes at one time,
   int peak_position = 0;     // first reached at this step.
-  int64_t slots = 0;         // Bytes for inputs ahead, gradients and sends.
   int in_flight_at_end = 0;  // Must be 0.
-  int64_t peak_bytes() const { return peak_held + slots; }
+  // Bytes of all places for activations and inputs ahead, as Memory::places
+  // says,
+  int64_t activations = 0;
+  int64_t transfers = 0;  // and of gradient slots and send buffers.
+  int64_t total() const { return activations + transfers; }
 };
 
 // What of a program is one rank's. Edges by their numbers.

@@ -26,6 +26,15 @@ std::vector<Use> Uses(const std::vector<int>& from,
   return uses;
 }
 
+// From I to W, where they are two.
+std::vector<Use> SplitBackwards(const StagePositions& at) {
+  std::vector<Use> uses = Uses(at.input, at.weight);
+  uses.erase(std::remove_if(uses.begin(), uses.end(),
+                            [](const Use& use) { return use.from == use.to; }),
+             uses.end());
+  return uses;
+}
+
 }  // namespace
 
 void SetOwnSlots(LoweredProgram* program) {
@@ -53,6 +62,7 @@ void SetOwnSlots(LoweredProgram* program) {
     slots.rank = placement.rank_of(s);
     const std::vector<Use> in_flight = Uses(at[s].forward, at[s].weight);
     slots.peak_in_flight = MostAtOnce(in_flight);
+    slots.held = MostAtOnce(SplitBackwards(at[s]));
     // An input from the stage before on this rank is there from that stage's
     // forward on.
     const bool local_input = s > 0 && placement.same_rank(s - 1, s);

@@ -102,7 +102,7 @@ RankSimulation SimulateRank(const LoweredProgram& program, const Dataflow& flow,
   }
   const MemoryUse use = MemoryUseOf(program, rank, parts, memory);
   result.peak_in_flight = use.peak_in_flight;
-  result.peak_bytes = use.peak_bytes();
+  result.peak_bytes = use.total();
   return result;
 }
 

@@ -54,7 +54,7 @@ TEST(MemoryModelTest, ASplitBackwardHoldsItsSlotToWAndAHeldPlaceFromI) {
       SCOPED_TRACE(absl::StrCat("rank ", r));
       const ChunkMemory chunk = PredictChunk(request.model, request.batch,
                                              request.stages[r], recompute);
-      EXPECT_EQ(HeldSlots(program, r), r + 1);
+      EXPECT_EQ(program.stages[r].held, r + 1);
       EXPECT_EQ(memory[r].activation_slots,
                 program.stages[r].slots * chunk.slot + (r + 1) * chunk.held);
       EXPECT_EQ(memory[r].peak_in_flight, kRanks);

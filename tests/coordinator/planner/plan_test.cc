@@ -1,5 +1,8 @@
 #include "coordinator/planner/plan.h"
 
+#include <limits>
+#include <utility>
+
 #include "common/status/error_details.h"
 #include "common/status/key_path.h"
 #include "coordinator/planner/costs.h"
@@ -262,6 +265,72 @@ TEST(PlanTest, AMemoryLimitNamesTheStageAndByHowMuch) {
                        AllOf(HasSubstr("stage 0"), HasSubstr("7 more"))));
   EXPECT_EQ(common::status::Reason(refused), "OUT_OF_MEMORY");
   EXPECT_EQ(KeyPath(refused), "pipeline.memory_limit");
+}
+
+// Whatever the schedule and however unlike its stages: what a plan allocates is
+// enough for it, and what a plan with less allocates is less.
+TEST(PlanTest, AMemoryLimitIsComparedWithWhatIsAllocated) {
+  for (const schedule::NamedSchedule& named : schedule::kNamedSchedules) {
+    for (const int micro_batches : {3, 8, 12}) {
+      PlanRequest request = Tiny(3, micro_batches);
+      request.model.layers = 12;
+      request.schedule = std::string(named.name);
+      request.chunks = named.default_chunks.value_or(2);
+      const absl::StatusOr<Plan> unlimited = MakePlan(request);
+      if (!unlimited.ok()) continue;  // Needs more micro-batches.
+      SCOPED_TRACE(absl::StrCat(named.name, " of ", micro_batches));
+      int64_t most = 0;
+      for (const RankMemory& rank : unlimited->memory) {
+        most = std::max(most, rank.total());
+      }
+      request.memory_limit = most;
+      ASSERT_OK_AND_ASSIGN(const Plan limited, MakePlan(request));
+      EXPECT_EQ(limited.predicted.makespan, unlimited->predicted.makespan);
+      request.memory_limit = most - 1;
+      const absl::StatusOr<Plan> less = MakePlan(request);
+      if (!less.ok()) {
+        EXPECT_THAT(less, StatusIs(absl::StatusCode::kResourceExhausted));
+        continue;
+      }
+      EXPECT_GE(less->predicted.makespan, limited.predicted.makespan);
+      for (const RankMemory& rank : less->memory) {
+        EXPECT_LT(rank.total(), most);
+      }
+    }
+  }
+}
+
+// From what one micro-batch needs to what the fastest order does. With several
+// chunks a search of a few milliseconds cannot promise it to the last percent.
+TEST(PlanTest, AutoIsNoSlowerWithMoreMemory) {
+  for (const auto& [chunks, tolerance] : {std::pair{1, 1e-9}, {2, 0.05}}) {
+    SCOPED_TRACE(chunks);
+    PlanRequest request = Tiny(4, 8);
+    request.schedule = "auto";
+    request.chunks = chunks;
+    request.model.layers = 8;
+    ASSERT_OK_AND_ASSIGN(const Plan unlimited, MakePlan(request));
+    int64_t most = 0, least = 0;
+    for (const RankMemory& rank : unlimited.memory) {
+      most = std::max(most, rank.total());
+      least = std::max(least, rank.fixed());
+    }
+    double before = std::numeric_limits<double>::infinity();
+    for (int i = 1; i <= 32; ++i) {
+      request.memory_limit = least + (most - least) * i / 32;
+      const absl::StatusOr<Plan> plan = MakePlan(request);
+      if (!plan.ok()) {
+        EXPECT_EQ(before, std::numeric_limits<double>::infinity()) << i;
+        continue;
+      }
+      EXPECT_LE(plan->predicted.makespan, before * (1 + tolerance)) << i;
+      before = plan->predicted.makespan;
+      for (const RankMemory& rank : plan->memory) {
+        EXPECT_LE(rank.total(), *request.memory_limit);
+      }
+    }
+    EXPECT_NEAR(before, unlimited.predicted.makespan, 1e-9 * before);
+  }
 }
 
 TEST(PlanTest, FewerSlotsThanTheScheduleNeedsIsOutOfMemory) {

@@ -50,6 +50,27 @@ void ExpectAsSimulated(const Schedule& schedule, LoweringOptions options) {
   }
 }
 
+// The same for stages with places of their own, as lowered without any ahead.
+void ExpectOwnPlacesAsLowered(const Schedule& schedule,
+                              LoweringOptions options) {
+  Memory memory = options.memory;
+  memory.places = Places::kOwn;
+  for (StageBytes& stage : memory.stages) {
+    stage.held_until_weight += stage.held_until_input;
+  }
+  options.memory = memory;
+  const std::vector<int64_t> peaks = PeakHeld(
+      MakeAutoProblem(schedule.micro_batches, schedule.placement, options),
+      schedule.orders);
+  options.memory = {};
+  options.uniform_slots = schedule.micro_batches;
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, options));
+  const std::vector<RankParts> parts = PartsOfRanks(program);
+  for (int r = 0; r < schedule.ranks(); ++r) {
+    EXPECT_EQ(peaks[r], MemoryUseOf(program, r, parts[r], memory).activations);
+  }
+}
+
 LoweringOptions RandomOptions(const Placement& placement,
                               std::mt19937* random) {
   LoweringOptions options = RandomSetting(1, placement,
@@ -79,8 +100,10 @@ TEST(TimeOrders, IsWhatIsSimulatedOfEveryFixedSchedule) {
             {.ranks = 3, .chunks = chunks, .micro_batches = micro_batches});
         if (!schedule.ok()) continue;
         SCOPED_TRACE(std::string(name));
-        ExpectAsSimulated(*schedule,
-                          RandomOptions(schedule->placement, &random));
+        const LoweringOptions options =
+            RandomOptions(schedule->placement, &random);
+        ExpectAsSimulated(*schedule, options);
+        ExpectOwnPlacesAsLowered(*schedule, options);
       }
     }
   }
@@ -95,7 +118,9 @@ TEST(TimeOrders, IsWhatIsSimulatedOfRandomOrders) {
                         .micro_batches = 1 + static_cast<int>(random() % 8)},
                        {.shuffle_placement = random() % 2 == 0}, &random);
     SCOPED_TRACE(i);
-    ExpectAsSimulated(schedule, RandomOptions(schedule.placement, &random));
+    const LoweringOptions options = RandomOptions(schedule.placement, &random);
+    ExpectAsSimulated(schedule, options);
+    ExpectOwnPlacesAsLowered(schedule, options);
   }
 }
 
@@ -112,6 +137,18 @@ void ExpectWithinBudgets(const AutoProblem& problem, const Orders& orders) {
   const std::vector<int64_t> peaks = PeakHeld(problem, orders);
   for (int r = 0; r < problem.ranks; ++r) {
     EXPECT_LE(peaks[r], problem.budget[r]);
+  }
+}
+
+// With room for three micro-batches and for one between its I and its W.
+void GiveOwnPlaces(const Placement& placement, Memory* memory) {
+  memory->places = Places::kOwn;
+  memory->limits.assign(placement.ranks, 0);
+  for (int s = 0; s < placement.stages(); ++s) {
+    StageBytes& stage = memory->stages[s];
+    memory->limits[placement.rank_of(s)] +=
+        3 * stage.held_until_input + stage.held_until_weight;
+    stage.held_until_weight += stage.held_until_input;
   }
 }
 
@@ -133,6 +170,7 @@ TEST(AutoSearches, ReportWhatTheirOrdersTake) {
     LoweringOptions& options = setting.choice.options;
     options.memory.slot = {};
     options.send_buffers = 1 + i % 2;
+    if (i % 4 < 2) GiveOwnPlaces(setting.choice.placement, &options.memory);
     const AutoProblem problem =
         MakeAutoProblem(micro_batches, setting.choice.placement, options);
     std::vector<std::pair<double, Orders>> found;
@@ -179,6 +217,7 @@ TEST(Replay, GivesOrdersThatFitAndTakeWhatItReportsInBothDirections) {
     LoweringOptions& options = setting.choice.options;
     options.memory.slot = {};
     options.send_buffers = 1 + i % 2;
+    if (i % 4 < 2) GiveOwnPlaces(setting.choice.placement, &options.memory);
     const AutoProblem problem =
         MakeAutoProblem(micro_batches, setting.choice.placement, options);
     ASSERT_OK_AND_ASSIGN(
@@ -189,6 +228,7 @@ TEST(Replay, GivesOrdersThatFitAndTakeWhatItReportsInBothDirections) {
                                                        : Direction::kForwards,
                            .patience = {0.5, 0.25, 1}};
       if (round > 1) replay.later.assign(ranks, {2, 0.5, 1});
+      replay.split.held_share = i % 8 / 16.0;
       if (round > 3) replay.most_in_flight.assign(ranks, 2);
       ListResult result = Replay(problem, schedule.orders, replay);
       ASSERT_TRUE(result.finished);

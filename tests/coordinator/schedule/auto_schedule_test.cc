@@ -158,6 +158,22 @@ TEST(AutoSchedule, IsProvedKeepsItsLimitsAndTakesWhatItSays) {
   }
 }
 
+// What I adds does not fit, so there is one order: F and B in turn.
+TEST(AutoSchedule, WhereOnlyAWholeBackwardFitsItIsTheLowerBound) {
+  AutoChoice choice = Loop(1, 1);
+  choice.options.costs = UniformCosts({.ranks = 1}, {2, 3, 5, 0});
+  choice.options.memory.stages = {
+      {.held_until_input = 4, .held_until_weight = 7}};
+  choice.options.memory.limits = {6};
+  for (const Places places : {Places::kShared, Places::kOwn}) {
+    choice.options.memory.places = places;
+    ASSERT_OK_AND_ASSIGN(const AutoSchedule made,
+                         MakeAutoSchedule(3, {choice}));
+    EXPECT_EQ(made.makespan, 30);
+    EXPECT_EQ(StepLowerBound(3, choice.placement, choice.options), 30);
+  }
+}
+
 TEST(AutoSchedule, NoFixedScheduleThatFitsIsShorter) {
   std::mt19937 random(5);
   int compared = 0;

@@ -2,6 +2,7 @@
 // the least at full speed.
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
 #include "coordinator/schedule/simulator.h"
@@ -161,6 +162,36 @@ TEST(Capacity, AMemoryLimitTakesSlotsFromOrdersThatDoNotAscendToo) {
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("rank 1 needs 210 bytes with the fewest "
                                  "slots, 1 more than its limit of 209")));
+}
+
+// Stages 0 and 1 on rank 0: each has its own slots, and the first one's I needs
+// two places until its W; all of that at once though it is not held at once.
+TEST(Capacity, OwnPlacesAreCountedAsTheyAreAllocated) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       ParseCsv("0F0,0F1,1F0,1B0,1F1,1B1,0I0,0I1,0W0,0W1\n",
+                                {.ranks = 1, .micro_batches = 2}));
+  LoweringOptions options;
+  options.memory.places = Places::kOwn;
+  options.memory.stages = {
+      {.held_until_input = 100, .held_until_weight = 107},
+      {.held_until_input = 1000, .held_until_weight = 2000}};
+  options.memory.slot = {.activation = 50, .gradient = 3, .tied = 0};
+  // A slot of stage 1 is taken from 0F on, when its input is written.
+  const int64_t needed = 2 * 100 + 2 * 7 + 2 * 1000 + 2 * 3;
+  options.memory.limits = {needed};
+  ASSERT_OK_AND_ASSIGN(const LoweredProgram program, Lower(schedule, options));
+  EXPECT_OK(VerifyLowered(program, options.memory));
+  EXPECT_EQ(program.stages[0].held, 2);
+  EXPECT_EQ(program.stages[1].held, 0);
+  ASSERT_OK_AND_ASSIGN(
+      const Simulation simulation,
+      Simulate(program, UniformCosts(schedule.rank_shape(), {}),
+               options.memory));
+  EXPECT_EQ(simulation.ranks[0].peak_bytes, needed);
+  options.memory.limits = {needed - 1};
+  EXPECT_THAT(Lower(schedule, options),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr(absl::StrCat("rank 0 needs ", needed))));
 }
 
 TEST(Capacity, AMemoryLimitThatWouldDeadlockIsRefused) {

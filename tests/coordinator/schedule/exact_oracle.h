@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "coordinator/schedule/costs.h"
@@ -29,11 +30,18 @@
 
 namespace penstock::coordinator::schedule {
 
+// A rank's own places: micro-batches from F to W, and of them from I to W.
+struct OraclePlaces {
+  int slots = 1;
+  int held = 0;
+};
+
 struct OracleSetting {
   int micro_batches = 1;  // At most kOracleMicroBatches.
   Costs costs;    // An entry a rank, at most kOracleRanks; of `bytes` nothing.
   Memory memory;  // Stages and limits; of `slot` nothing.
-  int send_buffers = 1;  // At least 1.
+  std::vector<OraclePlaces> places;  // In place of limits; an entry a rank.
+  int send_buffers = 1;              // At least 1.
 };
 inline constexpr int kOracleRanks = 4;
 inline constexpr int kOracleMicroBatches = 15;

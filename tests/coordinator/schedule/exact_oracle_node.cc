@@ -27,6 +27,9 @@ Pipeline::Pipeline(const OracleSetting& setting)
     limit[s] = setting.memory.limits.empty()
                    ? std::numeric_limits<int64_t>::max()
                    : setting.memory.limits[s];
+    places[s] = setting.places.empty() ? OraclePlaces{.slots = micro_batches,
+                                                      .held = micro_batches}
+                                       : setting.places[s];
     uses_b[s] = bytes[s].held_until_weight > bytes[s].held_until_input ||
                 time[s][kB] < time[s][kI] + time[s][kW];
   }
@@ -34,6 +37,8 @@ Pipeline::Pipeline(const OracleSetting& setting)
 
 bool Pipeline::Fits(int s, const Counts& done, int way) const {
   if (way == kW || way == kB) return true;
+  if (way == kF && done[kF] - done[kW] >= places[s].slots) return false;
+  if (way == kI && done[kI] - done[kW] >= places[s].held) return false;
   const int64_t held = (done[kF] - done[kI]) * bytes[s].held_until_input +
                        (done[kI] - done[kW]) * bytes[s].held_until_weight;
   const int64_t more =

@@ -64,6 +64,7 @@ struct Pipeline {
   std::array<std::array<double, kWays>, kOracleRanks> time = {};
   std::array<StageBytes, kOracleRanks> bytes = {};
   std::array<int64_t, kOracleRanks> limit = {};
+  std::array<OraclePlaces, kOracleRanks> places = {};
   // Elsewhere I and W in its place are never worse than a B.
   std::array<bool, kOracleRanks> uses_b = {};
 

@@ -96,6 +96,14 @@ TEST_F(VerifyLoweredTest, RefusesTooFewStashSlots) {
   ExpectRefused("is not free");
 }
 
+TEST_F(VerifyLoweredTest, RefusesTooFewPlacesBetweenIAndW) {
+  ASSERT_GE(program_.stages[1].held, 1);
+  --program_.stages[1].held;
+  ExpectRefused("no place is free for what W needs");
+  program_.stages[1].held = program_.micro_batches + 1;
+  ExpectRefused("the slots of stage 1 are wrong");
+}
+
 TEST_F(VerifyLoweredTest, RefusesAReductionBeforeTheLastW) {
   std::vector<LoweredStep>& steps = program_.steps[1];
   std::rotate(steps.begin(), steps.begin() + Find(1, "replica-reduce 1"),

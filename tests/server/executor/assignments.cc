@@ -48,21 +48,6 @@ v1::EdgeKind EncodeKind(schedule::EdgeKind kind) {
   return v1::EDGE_KIND_UNSPECIFIED;
 }
 
-// Most micro-batches of the stage that are between their I and their W.
-int MostHeld(const LoweredProgram& program, int stage) {
-  int held = 0, most = 0;
-  for (const LoweredStep& step :
-       program.steps[program.placement.rank_of(stage)]) {
-    if (step.kind != StepKind::kCompute || step.command.stage != stage) {
-      continue;
-    }
-    if (step.command.op == schedule::Op::kBackwardInput) ++held;
-    most = std::max(most, held);
-    if (step.command.op == schedule::Op::kBackwardWeight) --held;
-  }
-  return most;
-}
-
 v1::Chunk ChunkOf(const LoweredProgram& program, int stage,
                   const server::model::LayerRange& range) {
   v1::Chunk chunk;
@@ -73,7 +58,7 @@ v1::Chunk ChunkOf(const LoweredProgram& program, int stage,
   chunk.set_head(range.head);
   chunk.set_slots(program.stages[stage].slots);
   chunk.set_local_gradient_slots(program.stages[stage].local_gradient_slots);
-  chunk.set_held_slots(MostHeld(program, stage));
+  chunk.set_held_slots(program.stages[stage].held);
   return chunk;
 }
 
