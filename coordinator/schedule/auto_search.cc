@@ -154,6 +154,9 @@ class Search {
   ReplayOptions AnyPatience(Dice* dice) const {
     constexpr double kShares[] = {0, 0.25, 0.5, 1};
     ReplayOptions options{.split = policy_.split};
+    if (problem_.places == Places::kOwn && dice->Below(2) == 0) {
+      options.split.held_share = kShares[dice->Below(std::size(kShares))];
+    }
     options.patience.forward = kShares[dice->Below(std::size(kShares))];
     options.patience.input = kShares[dice->Below(std::size(kShares))];
     options.patience.weight = kShares[dice->Below(std::size(kShares))];
