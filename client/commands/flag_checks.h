@@ -4,10 +4,12 @@
 #define PENSTOCK_CLIENT_COMMANDS_FLAG_CHECKS_H_
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace penstock::client::commands {
 
@@ -18,6 +20,21 @@ inline CLI::Validator AtLeast(int lowest) {
         if (absl::SimpleAtoi(text, &value) && value >= lowest) return "";
         return absl::StrCat("is ", text, "; a whole number of at least ",
                             lowest);
+      },
+      "");
+}
+
+// Of `what`, a plural; without the flag there is no limit.
+inline CLI::Validator LimitOf(absl::string_view what) {
+  return CLI::Validator(
+      [what = std::string(what)](std::string& text) -> std::string {
+        double value = 0;
+        if (absl::SimpleAtod(text, &value) && value > 0 &&
+            std::isfinite(value)) {
+          return "";
+        }
+        return absl::StrCat("is ", text, "; a number above 0 of ", what,
+                            ", or no flag for no limit");
       },
       "");
 }

@@ -37,8 +37,7 @@ absl::StatusOr<std::string> BaseDirectory(const RunFlags& flags,
 absl::StatusOr<v1::CreateJobRequest> MakeRunRequest(
     const RunFlags& flags, const Environment& environment) {
   v1::CreateJobRequest request;
-  ASSIGN_OR_RETURN(*request.mutable_file(),
-                   ReadInputFile("job file", flags.job_file));
+  ASSIGN_OR_RETURN(*request.mutable_file(), ReadJobFile(flags.job_file));
   if (!flags.run_directory.empty()) {
     RETURN_IF_ERROR(CheckFresh(flags.run_directory));
   }

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/strip.h"
 #include "client/commands/command.h"
+#include "client/commands/flag_checks.h"
 #include "client/commands/output_format.h"
 #include "client/commands/shape_flags.h"
 #include "client/commands/simulation_output.h"
@@ -30,7 +31,7 @@ int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
   request.set_schedule(flags.schedule);
   if (absl::string_view path = flags.schedule;
       absl::ConsumePrefix(&path, "file:")) {
-    auto file = ReadInputFile("schedule file", std::string(path));
+    auto file = ReadScheduleFile(std::string(path));
     if (!file.ok()) return Fail(file.status());
     request.set_file(*std::move(file));
   }
@@ -78,8 +79,11 @@ void AddSimulate(CLI::App& app, const Environment& environment,
   command->add_option("--backward-weight", flags->backward_weight,
                       "Time of W of a rank's whole share of layers (1)");
   command->add_option("--transfer", flags->transfer, "Time of a message (0)");
-  command->add_option("--memory-limit", flags->memory_limit,
-                      "A rank's limit, in activations of a whole stage");
+  command
+      ->add_option("--memory-limit", flags->memory_limit,
+                   "A rank's limit, in activations of a whole stage; a part "
+                   "of one is room for whole chunks (no limit)")
+      ->check(LimitOf("activations of a whole stage"));
   AnyCoordinator::AddFlag(*command, flags->address);
   AddOutputFlag(*command, flags->format, {"table", "json", "csv", "svg"});
   command->callback([flags, &environment, &chosen] {

@@ -23,7 +23,7 @@ struct Flags {
 };
 
 int Run(const Flags& flags, const Environment& environment) {
-  auto file = ReadInputFile("schedule file", flags.file);
+  auto file = ReadScheduleFile(flags.file);
   if (!file.ok()) return Fail(file.status());
   v1::VerifyScheduleRequest request;
   request.set_file(*std::move(file));

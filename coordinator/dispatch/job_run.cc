@@ -14,6 +14,7 @@
 #include "coordinator/dispatch/summary.h"
 #include "coordinator/dispatch/time_profile.h"
 #include "coordinator/jobs/job_state.h"
+#include "coordinator/schedule/costs.h"
 
 namespace penstock::coordinator::dispatch {
 
@@ -273,10 +274,12 @@ void JobRun::WriteResults(const RunContext& context) {
     if (entry.has_value()) ends.push_back(*entry);
   }
   const bool all_ended = !ends_.empty() && ends.size() == ends_.size();
-  const std::optional<SimulatedStep> simulated =
-      plan_.has_value() && accounting_.has_value()
-          ? SimulateAsMeasured(*plan_, *accounting_)
-          : std::nullopt;
+  std::optional<schedule::Costs> costs;
+  std::optional<SimulatedStep> simulated;
+  if (accounting_.has_value()) {
+    costs = accounting_->MeasuredCosts(static_cast<int>(plan_->stages.size()));
+    simulated = SimulateAsMeasured(*plan_, costs, accounting_->step_seconds());
+  }
   const std::string summary =
       Summary({.job = end_,
                .crew = crew_,
@@ -298,13 +301,9 @@ void JobRun::WriteResults(const RunContext& context) {
                PredictedTimeline(plan_->program, *simulated),
                WriteJobFile::Mode::kReplace, context.actions);
   }
-  if (accounting_.has_value()) {
-    const auto costs =
-        accounting_->MeasuredCosts(static_cast<int>(plan_->stages.size()));
-    if (costs.has_value()) {
-      log_.Write(common::ids::kProfileFile, TimeProfile(*costs),
-                 WriteJobFile::Mode::kReplace, context.actions);
-    }
+  if (costs.has_value()) {
+    log_.Write(common::ids::kProfileFile, TimeProfile(*costs),
+               WriteJobFile::Mode::kReplace, context.actions);
   }
   log_.Write(common::ids::kSummaryFile, summary, WriteJobFile::Mode::kReplace,
              context.actions);

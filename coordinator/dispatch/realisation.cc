@@ -33,11 +33,11 @@ ordered_json Commands(const schedule::LoweredProgram& program,
 
 }  // namespace
 
-std::optional<SimulatedStep> SimulateAsMeasured(const planner::Plan& plan,
-                                                const Accounting& accounting) {
-  const auto measured = accounting.step_seconds();
-  auto costs = accounting.MeasuredCosts(static_cast<int>(plan.stages.size()));
-  if (!measured.has_value() || !costs.has_value() || measured->p50 <= 0) {
+std::optional<SimulatedStep> SimulateAsMeasured(
+    const planner::Plan& plan, std::optional<schedule::Costs> costs,
+    const std::optional<Percentiles>& step_seconds) {
+  if (!step_seconds.has_value() || !costs.has_value() ||
+      step_seconds->p50 <= 0) {
     return std::nullopt;
   }
   // Transfers are not measured; they take time where that is modelled.
@@ -47,7 +47,7 @@ std::optional<SimulatedStep> SimulateAsMeasured(const planner::Plan& plan,
   auto simulation = schedule::Simulate(plan.program, *costs);
   if (!simulation.ok()) return std::nullopt;
   return SimulatedStep{.simulation = *std::move(simulation),
-                       .measured_seconds = measured->p50};
+                       .measured_seconds = step_seconds->p50};
 }
 
 std::string PredictedTimeline(const schedule::LoweredProgram& program,

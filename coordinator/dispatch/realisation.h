@@ -9,6 +9,7 @@
 
 #include "coordinator/dispatch/accounting.h"
 #include "coordinator/planner/plan.h"
+#include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/lowered_program.h"
 #include "coordinator/schedule/simulator.h"
 
@@ -21,11 +22,13 @@ struct SimulatedStep {
   double realisation() const { return simulation.makespan / measured_seconds; }
 };
 
-// With the medians of each stage's operations, and the plan's transfers (of the
-// virtual device; else they take no time). Nothing before every operation
-// and a step that took time were measured.
-std::optional<SimulatedStep> SimulateAsMeasured(const planner::Plan& plan,
-                                                const Accounting& accounting);
+// With the medians of each stage's operations and of the step as Accounting has
+// them, and the plan's transfers (of the virtual device; else they take no
+// time). Nothing before every operation and a step that took time were
+// measured.
+std::optional<SimulatedStep> SimulateAsMeasured(
+    const planner::Plan& plan, std::optional<schedule::Costs> costs,
+    const std::optional<Percentiles>& step_seconds);
 
 // predicted.json, the keys of docs/operations.md; a line a rank. `program` is
 // the one that was simulated.

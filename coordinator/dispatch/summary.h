@@ -23,7 +23,7 @@ struct SummaryRequest {
   const Crew& crew;                        // Empty before PLANNING.
   const planner::Plan* plan = nullptr;     // Borrowed.
   const Accounting* accounting = nullptr;  // Borrowed.
-  // SimulateAsMeasured of the two; borrowed.
+  // SimulateAsMeasured of what the two have; borrowed.
   const SimulatedStep* simulated = nullptr;
   const std::vector<v1::StageReady>* ready = nullptr;
   const std::vector<v1::EndReport>* ends = nullptr;

@@ -21,6 +21,13 @@ namespace {
 constexpr double kLeastTime = 1e-6;
 constexpr double kTolerance = 1e-9;
 
+// A rank's first and last command, and how long all of them take.
+struct RankSpan {
+  int first = kNone;  // Step.
+  int last = kNone;   // Step.
+  double busy = 0;
+};
+
 class CapacitySearch {
  public:
   CapacitySearch(LoweredProgram* program, Dataflow dataflow,
@@ -33,10 +40,14 @@ class CapacitySearch {
     for (const double time : durations_.step) longest = std::max(longest, time);
     if (longest <= 0) longest = 1;
     tolerance_ = kTolerance * longest;
+    spans_.resize(program_.ranks());
     for (int i = 0; i < flow_.step_count(); ++i) {
-      if (StepAt(i).kind == StepKind::kCompute) {
-        durations_.step[i] = std::max(durations_.step[i], kLeastTime * longest);
-      }
+      if (StepAt(i).kind != StepKind::kCompute) continue;
+      durations_.step[i] = std::max(durations_.step[i], kLeastTime * longest);
+      RankSpan& span = spans_[flow_.rank_of(i)];
+      if (span.first == kNone) span.first = i;
+      span.last = i;
+      span.busy += durations_.step[i];
     }
     for (const StageSlots& stage : program_.stages) {
       own_slots_.push_back(stage.slots);
@@ -215,13 +226,26 @@ class CapacitySearch {
     flow_.SetCredits(program_);
   }
 
+  // The step is no longer, and the span bubble, which is reported beside it, no
+  // larger.
   bool KeepsStep(int bound) {
     bound_.assign(program_.ranks(), bound);
     ApplyBounds();
     const double latest = unlimited_.makespan * (1 + kTolerance);
     bounded_ = Evaluate(flow_, durations_,
                         {.latest = latest, .storage = std::move(bounded_)});
-    return bounded_.finished && bounded_.makespan <= latest;
+    return bounded_.finished && bounded_.makespan <= latest &&
+           SpanBubble(bounded_) <= SpanBubble(unlimited_) + tolerance_;
+  }
+
+  // The longest that a rank is idle between its first command and its last.
+  double SpanBubble(const Evaluation& evaluation) const {
+    double longest = 0;
+    for (const RankSpan& rank : spans_) {
+      longest = std::max(longest, evaluation.end[rank.last] -
+                                      evaluation.start[rank.first] - rank.busy);
+    }
+    return longest;
   }
 
   // Lowers each rank's bound, from `bound`, to the largest whose bytes fit;
@@ -270,6 +294,7 @@ class CapacitySearch {
   Durations durations_;
   const Memory& memory_;
   double tolerance_ = 0;
+  std::vector<RankSpan> spans_;  // (rank)
   Evaluation unlimited_;
   Evaluation bounded_;           // By the bounds that were tried last.
   std::vector<int> own_slots_;   // (stage): below this a rank stops by itself.

@@ -20,7 +20,8 @@ void SetOwnSlots(LoweredProgram* program);
 // needed at the latest for it: by its consumer, or by the next use of its send
 // buffer. An edge needs as many slots as messages that must be on the receiver
 // then. All are then cut to the least common bound (slots ahead, gradient
-// slots) at which the step takes no longer: at most log2(M) more evaluations.
+// slots) at which the step takes no longer and its span bubble is no larger: at
+// most log2(M) more evaluations.
 //
 // ResourceExhausted: a memory limit leaves no capacities free of deadlock.
 absl::Status SetCapacities(LoweredProgram* program, const Costs& costs,

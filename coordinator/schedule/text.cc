@@ -156,6 +156,11 @@ absl::StatusOr<Schedule> ParseCsv(absl::string_view text,
       CheckShape(options.name, {.ranks = options.ranks,
                                 .chunks = options.chunks.value_or(1),
                                 .micro_batches = options.micro_batches}));
+  if (static_cast<int64_t>(text.size()) > kMaxCsvBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.name, ": has ", text.size(), " bytes; at most ", kMaxCsvBytes,
+        " (", kMaxCsvBytes >> 20, " MiB) are allowed"));
+  }
   Schedule schedule{.name = options.name,
                     .placement = {},
                     .micro_batches = options.micro_batches,

@@ -6,6 +6,7 @@
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_TEXT_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_TEXT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,12 @@ struct CsvOptions {
   std::optional<int> chunks = std::nullopt;
   std::string name = "schedule";  // Of the file, in messages and the result.
 };
+
+// The longest text that is taken: every order of a shape that CheckShape lets
+// through. It has three commands (F, I and W) for each of at most kMaxCells, of
+// at most ten bytes with their commas ("1000F1046,"); half as much again is for
+// comments, blanks and idle places.
+inline constexpr int64_t kMaxCsvBytes = kMaxCells * 3 * 15;  // 45 MiB
 
 // Parses every byte or refuses. The placement is loop or V, whichever the rows
 // fit (loop where neither does; Verify then names the stray command). The

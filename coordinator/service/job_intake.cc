@@ -1,5 +1,6 @@
 #include "coordinator/service/job_intake.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "common/status/file_error.h"
 #include "common/status/status_macros.h"
 #include "common/text/quote.h"
+#include "coordinator/schedule/text.h"
 #include "coordinator/spec/job_parser.h"
 #include "coordinator/spec/limits.h"
 #include "coordinator/spec/paths.h"
@@ -25,11 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace ids = common::ids;
-
-// A regular file; at most what the parser takes.
-absl::StatusOr<std::string> ReadSmallFile(const fs::path& path) {
-  return common::file::ReadFile(path.string(), spec::kMaxJobFileBytes);
-}
 
 // Why a deployed coordinator takes no path.
 std::string NoRoots(absl::string_view path) {
@@ -118,7 +115,9 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
     if (mode_ == Mode::kDeployed) {
       return absl::InvalidArgumentError(NoRoots(folder));
     }
-    return ReadSmallFile(base / std::string(folder) / "config.json");
+    return common::file::ReadFile(
+        (base / std::string(folder) / "config.json").string(),
+        spec::kMaxJobFileBytes);
   };
   spec::ParsedJob parsed =
       spec::ParseJob(request.file(), request.file_name(), options);
@@ -152,8 +151,8 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
     path = (base / path).lexically_normal().string();
   });
   const auto read = [&violations](const char* key, const std::string& path,
-                                  std::string& to) {
-    absl::StatusOr<std::string> text = ReadSmallFile(path);
+                                  int64_t limit, std::string& to) {
+    absl::StatusOr<std::string> text = common::file::ReadFile(path, limit);
     if (text.ok()) {
       to = *std::move(text);
     } else {
@@ -163,11 +162,11 @@ absl::StatusOr<dispatch::NewJob> JobIntake::Read(
   if (violations.empty()) {
     if (job.spec.pipeline.schedule == spec::ScheduleKind::kFile) {
       read("pipeline.schedule", job.spec.pipeline.schedule_file,
-           job.schedule_text);
+           schedule::kMaxCsvBytes, job.schedule_text);
     }
     if (job.spec.virtual_times.profile.has_value()) {
       read("virtual.profile", *job.spec.virtual_times.profile,
-           job.profile_text);
+           spec::kMaxJobFileBytes, job.profile_text);
     }
   }
   RETURN_IF_ERROR(spec::ToStatus(violations, parsed.positions));

@@ -19,6 +19,7 @@
 #include "coordinator/schedule/placement.h"
 #include "coordinator/schedule/text.h"
 #include "coordinator/schedule/verifier.h"
+#include "coordinator/spec/scalars.h"
 
 namespace penstock::coordinator::service {
 namespace {
@@ -91,8 +92,9 @@ absl::Status Refusal(const absl::Status& status, double limit, int chunks) {
   return absl::InvalidArgumentError(absl::StrCat(
       whole == limit * chunks
           ? ""
-          : absl::StrCat("memory_limit ", limit, " has room for ", whole, " ",
-                         unit, ": "),
+          : absl::StrCat("memory_limit ", spec::FormatNumber(limit),
+                         " has room for ", spec::FormatNumber(whole), " ", unit,
+                         ": "),
       absl::StrReplaceAll(status.message(), {{"bytes of activations", unit}})));
 }
 

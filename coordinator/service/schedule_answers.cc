@@ -25,6 +25,9 @@
 namespace penstock::coordinator::service {
 namespace {
 
+// Every order can be sent, and an answer can hold every order.
+static_assert(schedule::kMaxCsvBytes < common::rpc::kMaxControlMessageBytes);
+
 v1::SimulatedRank RankAnswer(const schedule::LoweredProgram& program,
                              const schedule::Simulation& simulation, int rank,
                              bool commands) {

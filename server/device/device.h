@@ -78,7 +78,7 @@ class Stream {
   // wait takes `time`, whatever it really takes, and what is enqueued later
   // runs after that. The stream fails with `stop`'s status where that fails
   // first: REQUIRES that it is pending or failed. Elsewhere work takes the time
-  // that it takes, and this does nothing.
+  // that it takes, and this does nothing (unmodelled_stream.h).
   virtual void Occupy(absl::Duration time, const Event& stop) = 0;
 
   // How far that device's time has come with what is enqueued, for Call()s;

@@ -1,7 +1,6 @@
 #include "server/executor/stage_assignment.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/ids/op_letter.h"
@@ -93,45 +92,6 @@ absl::StatusOr<model::OptimizerConfig> DecodeOptimizer(
   return to;
 }
 
-absl::StatusOr<absl::Duration> DecodeTime(
-    absl::string_view name, const google::protobuf::Duration& from) {
-  const absl::Duration time = common::time::FromProto(from);
-  if (time < absl::ZeroDuration()) {
-    return Wrong(name, " ", absl::FormatDuration(time), ", at least 0");
-  }
-  return time;
-}
-
-absl::StatusOr<ModelledTimes> DecodeTimes(const v1::ModelledTimes& from) {
-  ModelledTimes to;
-  ASSIGN_OR_RETURN(to.forward,
-                   DecodeTime("modelled_times.forward", from.forward()));
-  ASSIGN_OR_RETURN(
-      to.backward_input,
-      DecodeTime("modelled_times.backward_input", from.backward_input()));
-  ASSIGN_OR_RETURN(
-      to.backward_weight,
-      DecodeTime("modelled_times.backward_weight", from.backward_weight()));
-  to.backward = to.backward_input + to.backward_weight;
-  if (from.has_backward()) {
-    ASSIGN_OR_RETURN(to.backward,
-                     DecodeTime("modelled_times.backward", from.backward()));
-  }
-  return to;
-}
-
-absl::StatusOr<transport::modelled::Wire> DecodeWire(
-    const v1::ModelledTransfers& from) {
-  transport::modelled::Wire to{.seconds_per_byte = from.seconds_per_byte()};
-  ASSIGN_OR_RETURN(to.latency,
-                   DecodeTime("modelled_transfers.latency", from.latency()));
-  if (!(to.seconds_per_byte >= 0) || !std::isfinite(to.seconds_per_byte)) {
-    return Wrong("modelled_transfers.seconds_per_byte ", to.seconds_per_byte,
-                 ", at least 0");
-  }
-  return to;
-}
-
 absl::Status DecodeChunks(const v1::Assignment& from, StageAssignment& to) {
   if (from.chunks().empty()) return Wrong("chunks is empty");
   for (const v1::Chunk& chunk : from.chunks()) {
@@ -157,7 +117,7 @@ absl::Status DecodeChunks(const v1::Assignment& from, StageAssignment& to) {
       return Wrong(name, ": stage 0, and no other, has the embedding");
     }
     ASSIGN_OR_RETURN(const ModelledTimes times,
-                     DecodeTimes(chunk.modelled_times()));
+                     DecodeModelledTimes(chunk.modelled_times()));
     to.chunks.push_back({.stage = chunk.stage(),
                          .range = {.embedding = chunk.embedding(),
                                    .first_block = first,
@@ -329,21 +289,6 @@ absl::Status CheckNeighbours(const StageAssignment& to) {
 
 }  // namespace
 
-absl::Duration ModelledTimes::of(v1::Op op) const {
-  switch (op) {
-    case v1::OP_FORWARD:
-      return forward;
-    case v1::OP_BACKWARD:
-      return backward;
-    case v1::OP_BACKWARD_INPUT:
-      return backward_input;
-    case v1::OP_BACKWARD_WEIGHT:
-      return backward_weight;
-    default:
-      return absl::ZeroDuration();
-  }
-}
-
 std::vector<model::LayerRange> StageAssignment::ranges() const {
   std::vector<model::LayerRange> ranges;
   for (const AssignedChunk& chunk : chunks) ranges.push_back(chunk.range);
@@ -414,7 +359,7 @@ absl::StatusOr<StageAssignment> DecodeAssignment(
   }
   if (assignment.has_modelled_transfers()) {
     ASSIGN_OR_RETURN(to.modelled_transfers,
-                     DecodeWire(assignment.modelled_transfers()));
+                     DecodeModelledTransfers(assignment.modelled_transfers()));
   }
   RETURN_IF_ERROR(DecodeChunks(assignment, to));
   RETURN_IF_ERROR(DecodeEdges(assignment, to));

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "server/device/ops.h"
+#include "server/executor/modelled_times.h"
 #include "server/model/chunk.h"
 #include "server/model/model_config.h"
 #include "server/model/optimizer.h"
@@ -23,14 +24,6 @@ namespace penstock::server::executor {
 
 // No edge, no chunk, no slot.
 inline constexpr int kNone = -1;
-
-// How long the operations of one micro-batch take on a device that models time;
-// zero on all others.
-struct ModelledTimes {
-  absl::Duration forward, backward_input, backward_weight, backward;
-
-  absl::Duration of(v1::Op op) const;
-};
 
 // One virtual stage of this rank. The indices say where its inputs come from
 // and where its outputs go: over an edge, or to a chunk of this rank.

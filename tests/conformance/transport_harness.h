@@ -8,7 +8,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +15,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/sync/mutex.h"
-#include "common/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/device/device.h"
+#include "server/device/unmodelled_stream.h"
 #include "server/transport/transport.h"
 
 namespace penstock::testing {
@@ -55,15 +54,11 @@ server::transport::TransportOptions OptionsOf(
     const std::function<std::string(int rank)>& address);
 
 // Runs everything at once, as the CPU device's streams do.
-class InlineStream final : public server::device::Stream {
+class InlineStream final : public server::device::UnmodelledStream {
  public:
   void Record(server::device::Event&) override {}
   void Wait(const server::device::Event& event) override;
   void Call(std::function<void(const absl::Status&)> function) override;
-  void Occupy(absl::Duration, const server::device::Event&) override {}
-  std::optional<common::time::MonotonicTime> modelled_now() const override {
-    return std::nullopt;
-  }
   absl::Status status() const override { return status_; }
   absl::Status Synchronize(absl::Time) override { return status_; }
   void Fail(const absl::Status& status) { status_ = status; }
@@ -73,15 +68,11 @@ class InlineStream final : public server::device::Stream {
 };
 
 // Runs its calls when the test says so. Thread-safe.
-class HeldStream final : public server::device::Stream {
+class HeldStream final : public server::device::UnmodelledStream {
  public:
   void Record(server::device::Event&) override {}
   void Wait(const server::device::Event&) override {}
   void Call(std::function<void(const absl::Status&)> function) override;
-  void Occupy(absl::Duration, const server::device::Event&) override {}
-  std::optional<common::time::MonotonicTime> modelled_now() const override {
-    return std::nullopt;
-  }
   absl::Status status() const override { return absl::OkStatus(); }
   absl::Status Synchronize(absl::Time) override { return absl::OkStatus(); }
   void RunAll(const absl::Status& status = absl::OkStatus());

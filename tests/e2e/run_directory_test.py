@@ -38,7 +38,8 @@ class RunDirectoryTest(pc.PenstockCase):
     run = self.work / "run"
     self.assertLessEqual(
         {"job.yaml", "summary.json", "metrics.jsonl", "events.jsonl",
-         "trace.json", "predicted.json", "report.html", "model", "logs"},
+         "trace.json", "predicted.json", "profile.json", "report.html",
+         "model", "logs"},
         {p.name for p in run.iterdir()})
     self.assertFalse([p for p in run.rglob("*") if "tmp" in p.name])
     self.assertEqual(sorted(p.name for p in (run / "logs").iterdir()),

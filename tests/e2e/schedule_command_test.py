@@ -131,6 +131,21 @@ class ScheduleCommandTest(pc.PenstockCase):
         self.assertEqual(from_file["weights_sha256"], named["weights_sha256"])
     self.assertNothingStays()
 
+  def test_an_order_of_megabytes_is_verified(self):
+    shape = ("--stages", "8", "--micro-batches", "8192")
+    csv = self.simulate("--schedule", "zb-h1", *shape, "-o", "csv")
+    self.assertGreater(len(csv), 1 << 20)
+    (self.work / "large.csv").write_text(csv)
+    done = self.penstock("verify", "large.csv", *shape)
+    self.assertEqual(done.code, 0, done)
+    self.assertIn("196608 commands, correct", done.stdout)
+    with open(self.work / "larger.csv", "w") as larger:
+      larger.truncate((45 << 20) + 1)
+    done = self.penstock("verify", "larger.csv", *shape)
+    self.assertEqual(done.code, 2, done)
+    self.assertIn("schedule file larger.csv: has more than 47185920 bytes",
+                  done.stderr)
+
   def test_verify_shows_the_place(self):
     good = ["0F0,0F1,0B0,0B1", "1F0,1B0,1F1,1B1"]
     # What is wrong: the file's text, and what the answer has to say.
@@ -238,6 +253,16 @@ class ScheduleCommandTest(pc.PenstockCase):
     for arguments, wanted in (
         (("simulate", "--schedule", "1f1b", *shape, "--chunks", "0"),
          "--chunks: is 0; a whole number of at least 1"),
+        (("simulate", "--schedule", "1f1b", *shape, "--memory-limit", "0"),
+         "--memory-limit: is 0; a number above 0 of activations of a whole "
+         "stage, or no flag for no limit"),
+        (("simulate", "--schedule", "1f1b", *shape, "--memory-limit", "4GiB"),
+         "--memory-limit: is 4GiB; a number above 0 of activations"),
+        (("simulate", "--schedule", "1f1b", *shape, "--memory-limit", "inf"),
+         "--memory-limit: is inf; a number above 0 of activations"),
+        (("simulate", "--schedule", "1f1b", *shape, "--memory-limit",
+          "1.999999"),
+         "memory_limit 1.999999 has room for 1 activations: 1f1b: rank 0"),
         (("verify", "none.csv", *shape, "--slots", "-1"),
          "--slots: is -1; a whole number of at least 0"),
         (("run", "job.yaml", "--stages", "0"),

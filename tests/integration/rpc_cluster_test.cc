@@ -38,7 +38,7 @@ TEST_F(RpcClusterTest, AJobRunsFromFileToModel) {
   EXPECT_EQ(step, 4);
   for (const char* name :
        {"job.yaml", "metrics.jsonl", "summary.json", "events.jsonl",
-        "trace.json", "predicted.json", "model/config.json",
+        "trace.json", "predicted.json", "profile.json", "model/config.json",
         "model/model-00001-of-00002.safetensors",
         "model/model.safetensors.index.json"}) {
     EXPECT_TRUE(std::filesystem::exists(dir_.Path("run") + "/" + name)) << name;

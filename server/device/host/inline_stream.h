@@ -16,6 +16,7 @@
 #include "server/device/check_args.h"
 #include "server/device/device.h"
 #include "server/device/float_mode.h"
+#include "server/device/unmodelled_stream.h"
 
 namespace penstock::server::device::host {
 
@@ -37,16 +38,12 @@ class InlineEvent final : public Event {
 };
 
 // Thread-compatible.
-class InlineStream final : public Stream {
+class InlineStream final : public UnmodelledStream {
  public:
   // REQUIRES: `event` is an InlineEvent.
   void Record(Event& event) override;
   void Wait(const Event& event) override;
   void Call(std::function<void(const absl::Status&)> function) override;
-  void Occupy(absl::Duration /*time*/, const Event& /*stop*/) override {}
-  std::optional<common::time::MonotonicTime> modelled_now() const override {
-    return std::nullopt;
-  }
   absl::Status status() const override { return status_; }
   absl::Status Synchronize(absl::Time /*deadline*/) override { return status_; }
 

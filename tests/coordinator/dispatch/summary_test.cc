@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -160,8 +161,12 @@ class SummaryNumbersTest : public ::testing::Test {
     step.committed = now_;
     accounting_.Commit(step);
   }
+  std::optional<SimulatedStep> Simulated() const {
+    return SimulateAsMeasured(plan_, accounting_.MeasuredCosts(2),
+                              accounting_.step_seconds());
+  }
   nlohmann::json Make() const {
-    const auto simulated = SimulateAsMeasured(plan_, accounting_);
+    const auto simulated = Simulated();
     return nlohmann::json::parse(
         Summary({.job = job_,
                  .crew = crew_,
@@ -199,7 +204,7 @@ TEST_F(SummaryNumbersTest, WhatWasMeasuredIsSaidToTheDigit) {
 
 TEST_F(SummaryNumbersTest, ThePredictedTimelineIsTheScheduleWithMeasuredTimes) {
   Commit(12);
-  const auto simulated = SimulateAsMeasured(plan_, accounting_);
+  const auto simulated = Simulated();
   ASSERT_TRUE(simulated.has_value());
   EXPECT_EQ(PredictedTimeline(plan_.program, *simulated),
             "{\"step_seconds\":9.0,\"measured_step_seconds\":12.0,"
@@ -214,7 +219,7 @@ TEST_F(SummaryNumbersTest, ThePredictedTimelineIsTheScheduleWithMeasuredTimes) {
 }
 
 TEST_F(SummaryNumbersTest, WithoutMeasurementsNothingIsPredicted) {
-  EXPECT_FALSE(SimulateAsMeasured(plan_, accounting_).has_value());
+  EXPECT_FALSE(Simulated().has_value());
 }
 
 TEST_F(SummaryNumbersTest, WhatWasNotMeasuredIsNull) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/schedule/generators.h"
 #include "gtest/gtest.h"
 #include "tests/coordinator/schedule/example_schedules.h"
@@ -53,6 +54,33 @@ TEST(ParseCsv, SkipsAByteOrderMark) {
                                                      "0F0,0I0,0W0\n1F0,1B0\n",
                                                      Two()));
   EXPECT_EQ(PrintCsv(read), "0F0,0I0,0W0\n1F0,1B0\n");
+}
+
+// F, I and W of every stage and micro-batch, for the shapes with most digits.
+TEST(ParseCsv, HasRoomForTheLargestOrders) {
+  for (const int64_t stages : {1, 101, 1001, 4096, 10001, 1 << 20}) {
+    const int64_t micro_batches = kMaxCells / stages;
+    const auto digits = [](int64_t numbers) {
+      int64_t sum = 0;
+      for (int64_t i = 0; i < numbers; ++i) sum += absl::StrCat(i).size();
+      return sum;
+    };
+    const int64_t bytes =
+        3 * (digits(stages) * micro_batches + stages * digits(micro_batches) +
+             stages * micro_batches * 2);
+    EXPECT_LE(bytes, kMaxCsvBytes / 3 * 2) << stages;
+  }
+}
+
+TEST(ParseCsv, RefusesMoreThanTheLimit) {
+  std::string text(kMaxCsvBytes, '#');
+  EXPECT_THAT(ParseCsv(text, Two()),
+              StatusIs(kInvalid, HasSubstr("the file ends after 0 rows")));
+  text.push_back('#');
+  EXPECT_THAT(ParseCsv(text, Two()),
+              StatusIs(kInvalid,
+                       "orders.csv: has 47185921 bytes; at most "
+                       "47185920 (45 MiB) are allowed"));
 }
 
 TEST(ParseCsv, SkipsComments) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "coordinator/schedule/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/temp_dir.h"
@@ -130,10 +131,14 @@ TEST_F(JobIntakeTest, AScheduleFileMayNotBeAFolderOrHuge) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("order.csv: is a folder, not a file")));
   fs::remove(fs::path(dir_.path()) / "order.csv");
-  Write("order.csv", std::string((1 << 20) + 1, ' '));
+  Write("order.csv", "");
+  fs::resize_file(fs::path(dir_.path()) / "order.csv", schedule::kMaxCsvBytes);
+  EXPECT_OK(JobIntake(Mode::kEmbedded).Read(Request()));
+  fs::resize_file(fs::path(dir_.path()) / "order.csv",
+                  schedule::kMaxCsvBytes + 1);
   EXPECT_THAT(JobIntake(Mode::kEmbedded).Read(Request()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("order.csv: has more than 1048576 bytes")));
+                       HasSubstr("order.csv: has more than 47185920 bytes")));
 }
 
 // Below a folder that is a link to itself nothing can be looked at.

@@ -162,6 +162,20 @@ TEST(SimulateScheduleTest, CsvIsWhatVerifyTakes) {
   EXPECT_EQ(verified.makespan(), answer.makespan());
 }
 
+TEST(SimulateScheduleTest, VerifyTakesOrdersOfMegabytes) {
+  auto request = Request("zb-h1", 8, 8192);
+  request.set_detail(v1::SimulateScheduleRequest::DETAIL_ORDER);
+  ASSERT_OK_AND_ASSIGN(const auto answer, SimulateSchedule(request));
+  ASSERT_GT(answer.csv().size(), 1u << 20);
+  v1::VerifyScheduleRequest verify;
+  verify.set_file(answer.csv());
+  verify.set_file_name("orders.csv");
+  verify.set_stages(8);
+  verify.set_micro_batches(8192);
+  ASSERT_OK_AND_ASSIGN(const auto verified, VerifySchedule(verify));
+  EXPECT_EQ(verified.commands(), 3 * 8 * 8192);
+}
+
 TEST(SimulateScheduleTest, TheAnswerHoldsWhatWasAskedFor) {
   auto request = Request("1f1b", 2, 3);
   request.set_detail(v1::SimulateScheduleRequest::DETAIL_SUMMARY);
@@ -216,6 +230,11 @@ TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("memory_limit 2.5 has room for 2 activations: "
                                  "1f1b: rank 0")));
+  request.set_memory_limit(3.999999999);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("memory_limit 3.999999999 has room for 3 "
+                                 "activations: 1f1b: rank 0")));
   request.set_memory_limit(1e300);
   EXPECT_THAT(SimulateSchedule(request), IsOk());
 }

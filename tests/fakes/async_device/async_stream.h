@@ -16,6 +16,7 @@
 #include "common/sync/mutex.h"
 #include "common/time/clock.h"
 #include "server/device/device.h"
+#include "server/device/unmodelled_stream.h"
 #include "tests/fakes/async_device/async_device.h"
 
 namespace penstock::tests::fakes {
@@ -98,17 +99,13 @@ class AsyncEvent final : public server::device::Event {
 };
 
 // Thread-compatible, as the interface says.
-class AsyncStream final : public server::device::Stream {
+class AsyncStream final : public server::device::UnmodelledStream {
  public:
   AsyncStream(const AsyncDeviceOptions& options, uint32_t seed);
 
   void Record(server::device::Event& event) override;
   void Wait(const server::device::Event& event) override;
   void Call(std::function<void(const absl::Status&)> function) override;
-  void Occupy(absl::Duration, const server::device::Event&) override {}
-  std::optional<common::time::MonotonicTime> modelled_now() const override {
-    return std::nullopt;
-  }
   absl::Status status() const override { return queue_->status(); }
   absl::Status Synchronize(absl::Time deadline) override {
     return queue_->Drain(deadline);
