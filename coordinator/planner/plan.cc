@@ -1,6 +1,7 @@
 #include "coordinator/planner/plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -244,16 +245,22 @@ absl::StatusOr<ProvedOrder> ProveOrder(const PlanRequest& request) {
 // Those for which there are layers, and as many stages as the partition has;
 // else the first, which then is refused.
 std::vector<schedule::Placement> PlacementsToTry(const PlanRequest& request) {
+  const int64_t most_stages = request.partition.has_value()
+                                  ? std::ssize(*request.partition)
+                                  : request.model.layers + 2;
+  const schedule::Shape shape{
+      .ranks = request.ranks,
+      .chunks = static_cast<int>(
+          std::clamp<int64_t>(most_stages / request.ranks, 1, request.chunks)),
+      .micro_batches = request.micro_batches};
   std::vector<schedule::Placement> placements;
-  for (schedule::Placement& placement :
-       schedule::PlacementsToTry(request.ranks, request.chunks)) {
-    const int64_t cells = int64_t{placement.stages()} * request.micro_batches;
+  for (schedule::Placement& placement : schedule::PlacementsToTry(shape)) {
     const bool suits =
         request.partition.has_value()
             ? placement.stages() == static_cast<int>(request.partition->size())
             : !schedule::StagesFault(placement.stages(), request.model.layers)
                    .has_value();
-    if (placements.empty() || (suits && cells <= schedule::kMaxCells)) {
+    if (placements.empty() || suits) {
       placements.push_back(std::move(placement));
     }
   }

@@ -23,6 +23,10 @@ namespace {
 
 constexpr absl::string_view kName = "auto";
 
+// Chunks a rank: each number up to the first is tried, the most is the second.
+constexpr int kEachUpTo = 8;
+constexpr int kMostChunks = 64;
+
 // Of all searches together (auto_search.h): at most some 50 ms.
 constexpr int64_t kListWork = 400'000;
 constexpr int64_t kBeamWork = 20'000'000;
@@ -295,12 +299,22 @@ class Chooser {
 
 }  // namespace
 
-std::vector<Placement> PlacementsToTry(int ranks, int most_chunks) {
+std::vector<Placement> PlacementsToTry(const Shape& shape) {
+  const int most = std::min(shape.chunks, kMostChunks);
   std::vector<Placement> placements;
-  for (int chunks = 1; chunks <= most_chunks; ++chunks) {
-    const RankShape shape{.ranks = ranks, .chunks = chunks};
-    placements.push_back(LoopPlacement(shape));
-    if (chunks == 2) placements.push_back(VPlacement(shape));
+  for (int chunks = 1;;) {
+    const RankShape ranks{.ranks = shape.ranks, .chunks = chunks};
+    if (!placements.empty() &&
+        int64_t{ranks.stages()} * shape.micro_batches > kMaxSearchedCells) {
+      break;
+    }
+    placements.push_back(LoopPlacement(ranks));
+    // On one rank the V is the loop.
+    if (chunks == 2 && shape.ranks > 1) {
+      placements.push_back(VPlacement(ranks));
+    }
+    if (chunks >= most) break;
+    chunks = chunks < kEachUpTo ? chunks + 1 : std::min(2 * chunks, most);
   }
   return placements;
 }

@@ -23,9 +23,14 @@ namespace penstock::coordinator::schedule {
 // Chunks a rank that are tried where nobody says how many.
 inline constexpr int kChunksToTry = 2;
 
-// The placements that are tried: loops of 1 to `most_chunks` chunks a rank and,
-// where two are among them, the V.
-std::vector<Placement> PlacementsToTry(int ranks, int most_chunks);
+// The placements that are tried for that shape, whose chunks are the most a
+// rank: loops of 1 to 8 chunks, of 16, 32 and 64, and of as many as are allowed
+// if they are no more than 64, and the V. Those with more than
+// kMaxSearchedCells forwards a step are left out, but never the first.
+//
+// So the work is bounded: orders are searched for on each placement.
+std::vector<Placement> PlacementsToTry(const Shape& shape);
+inline constexpr int64_t kMaxSearchedCells = int64_t{1} << 17;
 
 // One way to lay the stages on the ranks, and what they then take.
 struct AutoChoice {

@@ -136,22 +136,13 @@ absl::StatusOr<PlannedSchedule> PlanFixed(
 // number of chunks is given with up to that many a rank.
 absl::StatusOr<PlannedSchedule> PlanAuto(
     const v1::SimulateScheduleRequest& request) {
-  const schedule::Shape shape = ShapeOf(request);
+  schedule::Shape shape = ShapeOf(request);
   RETURN_IF_ERROR(schedule::CheckShape(request.schedule(), shape));
+  if (request.chunks() == 0) shape.chunks = schedule::kChunksToTry;
   std::vector<schedule::AutoChoice> choices;
-  const int most_chunks =
-      request.chunks() == 0 ? schedule::kChunksToTry : request.chunks();
-  for (schedule::Placement& placement :
-       schedule::PlacementsToTry(shape.ranks, most_chunks)) {
+  for (schedule::Placement& placement : schedule::PlacementsToTry(shape)) {
     const schedule::RankShape ranks{.ranks = shape.ranks,
                                     .chunks = placement.stages() / shape.ranks};
-    const bool suits =
-        schedule::CheckShape(request.schedule(),
-                             {.ranks = shape.ranks,
-                              .chunks = ranks.chunks,
-                              .micro_batches = shape.micro_batches})
-            .ok();
-    if (!suits) continue;
     ASSIGN_OR_RETURN(const schedule::LoweringOptions options,
                      Options(request, ranks));
     choices.push_back({.placement = std::move(placement), .options = options});
