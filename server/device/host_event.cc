@@ -12,13 +12,17 @@ void HostEvent::Reset() {
   status_ = absl::OkStatus();
 }
 
-void HostEvent::Signal(const absl::Status& status) {
-  std::optional<common::time::MonotonicTime> now;
-  if (clock_ != nullptr) now = clock_->Monotonic();
+void HostEvent::Signal(const absl::Status& status,
+                       std::optional<common::time::MonotonicTime> at) {
+  if (clock_ == nullptr) {
+    at.reset();
+  } else if (!at.has_value()) {
+    at = clock_->Monotonic();
+  }
   common::sync::MutexLock lock(&mutex_);
   if (done_) return;
   done_ = true;
-  done_at_ = now;
+  done_at_ = at;
   status_ = status;
 }
 
@@ -38,7 +42,11 @@ absl::Status HostEvent::Await(absl::Time deadline) const {
 
 absl::Status HostEvent::AwaitFor(absl::Duration timeout) const {
   common::sync::MutexLock lock(&mutex_);
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&done_), timeout)) {
+  // A time that is over is no wait at all: the lock's own would sleep a little.
+  if (timeout > absl::ZeroDuration()) {
+    mutex_.AwaitWithTimeout(absl::Condition(&done_), timeout);
+  }
+  if (!done_) {
     return absl::DeadlineExceededError("event still pending");
   }
   return status_;

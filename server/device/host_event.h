@@ -24,8 +24,10 @@ class HostEvent : public Event {
   // REQUIRES: done, and nobody waits on it.
   void Reset();
   // Completes the event, well or with a failure. A second call before the next
-  // Reset() is ignored, so that an abort may race with a completion.
-  void Signal(const absl::Status& status);
+  // Reset() is ignored, so that an abort may race with a completion. `at`: when
+  // that was, for an event that notes times; now, unless somebody knows better.
+  void Signal(const absl::Status& status,
+              std::optional<common::time::MonotonicTime> at = std::nullopt);
 
   bool Done() const override;
   absl::Status Await(absl::Time deadline) const override;

@@ -46,9 +46,7 @@ Executor::Executor(const StageAssignment& assignment, const Options& options,
       board_(*deps.clock),
       transport_(std::move(deps.transport)),
       queued_step_(options.step),
-      applied_step_(options.step) {
-  stop_.Reset();
-}
+      applied_step_(options.step) {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(
     const StageAssignment& assignment, const Options& options, Deps deps) {
@@ -70,7 +68,6 @@ absl::Status Executor::Start() {
                                                 .source = deps_.source,
                                                 .board = &board_,
                                                 .clock = deps_.clock,
-                                                .stop = &stop_,
                                                 .epoch = options_.epoch}));
   RETURN_IF_ERROR(compute_->Synchronize(absl::InfiniteFuture()));
   transport_->OnFailure([this](const transport::Failure& failure) {
@@ -103,7 +100,8 @@ Executor::~Executor() {
   transport_.reset();
 }
 
-absl::Status Executor::Enqueue(const v1::StepCommands& commands) {
+absl::Status Executor::Enqueue(const v1::StepCommands& commands, Came came) {
+  const auto now = deps_.clock->Monotonic();
   ASSIGN_OR_RETURN(Program program, LowerCommands(assignment_, commands));
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(stopped_);
@@ -116,20 +114,22 @@ absl::Status Executor::Enqueue(const v1::StepCommands& commands) {
   } else if (program.step != queued_step_) {
     return OutOfTurn("EVALUATE", program.step, queued_step_);
   }
-  work_.push_back(std::move(program));
+  work_.push_back({.item = std::move(program), .came = came.value_or(now)});
   return absl::OkStatus();
 }
 
-absl::Status Executor::Enqueue(const v1::End& end) {
+absl::Status Executor::Enqueue(const v1::End& end, Came came) {
+  const auto now = deps_.clock->Monotonic();
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(stopped_);
   if (ends_) return absl::FailedPreconditionError("END after END");
   ends_ = true;
-  work_.push_back(end);
+  work_.push_back({.item = end, .came = came.value_or(now)});
   return absl::OkStatus();
 }
 
-absl::Status Executor::Enqueue(const v1::ReleaseStep& release) {
+absl::Status Executor::Enqueue(const v1::ReleaseStep& release, Came came) {
+  const auto now = deps_.clock->Monotonic();
   if (release.decision() != v1::ReleaseStep::DECISION_APPLY &&
       release.decision() != v1::ReleaseStep::DECISION_SKIP) {
     return absl::InvalidArgumentError(
@@ -146,7 +146,7 @@ absl::Status Executor::Enqueue(const v1::ReleaseStep& release) {
             ? absl::StrCat("step ", applied_step_ + 1, " is at the barrier")
             : "no step is at the barrier"));
   }
-  release_ = release;
+  release_ = Release{.step = release, .came = came.value_or(now)};
   return absl::OkStatus();
 }
 
@@ -157,7 +157,6 @@ void Executor::Abort(const absl::Status& cause) {
     if (stopped_.ok()) stopped_ = cause;
     work_.clear();
   }
-  stop_.Signal(cause);
   if (transport_ != nullptr) transport_->Abort(cause);
 }
 
@@ -167,10 +166,12 @@ absl::Status Executor::Stopped() const {
 }
 
 void Executor::Engine() {
-  device::BecomeComputeThread();
+  // With a time of its own it computes next to nothing, and moves bytes while
+  // it is held.
+  if (!compute_->modelled_now().has_value()) device::BecomeComputeThread();
   while (std::optional<Work> work = NextWork()) {
-    const absl::Status status =
-        std::visit([this](const auto& item) { return Run(item); }, *work);
+    const absl::Status status = std::visit(
+        [&](const auto& item) { return Run(item, work->came); }, work->item);
     if (status.ok()) continue;
     // What a failed transport did to the stream is not the cause.
     const transport::Failure cause = transport_->failure();
@@ -184,6 +185,7 @@ void Executor::Engine() {
 }
 
 std::optional<Executor::Work> Executor::NextWork() {
+  transport_->StepAside();
   MutexLock lock(&mutex_);
   working_ = false;
   const auto ready = [this] {
@@ -198,33 +200,36 @@ std::optional<Executor::Work> Executor::NextWork() {
   return work;
 }
 
-absl::Status Executor::Run(const Program& program) {
+absl::Status Executor::Run(const Program& program,
+                           common::time::MonotonicTime came) {
   const auto stopped = [this] { return Stopped(); };
   if (!program.trains()) {
     ASSIGN_OR_RETURN(const v1::EvalReport report,
-                     runner_->Evaluate(program, stopped));
+                     runner_->Evaluate(program, came, stopped));
     if (runner_->has_head()) deps_.listener->OnEvalReport(report);
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const v1::StepReport report,
-                   runner_->Train(program, stopped));
+                   runner_->Train(program, came, stopped));
   {
     MutexLock lock(&mutex_);
     at_barrier_ = true;
     peak_activation_bytes_ = report.peak_activation_bytes();
   }
   deps_.listener->OnStepReport(report);
-  ASSIGN_OR_RETURN(const v1::ReleaseStep release, AwaitRelease());
-  ASSIGN_OR_RETURN(const v1::ApplyAck ack, runner_->Apply(release));
+  ASSIGN_OR_RETURN(const Release release, AwaitRelease());
+  ASSIGN_OR_RETURN(const v1::ApplyAck ack,
+                   runner_->Apply(release.step, release.came));
   {
     MutexLock lock(&mutex_);
-    applied_step_ = release.step();
+    applied_step_ = release.step.step();
   }
   deps_.listener->OnApplyAck(ack);
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::ReleaseStep> Executor::AwaitRelease() {
+absl::StatusOr<Executor::Release> Executor::AwaitRelease() {
+  transport_->StepAside();
   MutexLock lock(&mutex_);
   const auto ready = [this] {
     mutex_.AssertHeld();
@@ -233,12 +238,13 @@ absl::StatusOr<v1::ReleaseStep> Executor::AwaitRelease() {
   mutex_.Await(absl::Condition(&ready));
   at_barrier_ = false;
   RETURN_IF_ERROR(stopped_);
-  v1::ReleaseStep release = *std::move(release_);
+  Release release = *std::move(release_);
   release_.reset();
   return release;
 }
 
-absl::Status Executor::Run(const v1::End& end) {
+absl::Status Executor::Run(const v1::End& end,
+                           common::time::MonotonicTime /*came*/) {
   board_.Add(
       {.name = "end", .step = deps_.parameters->step(), .has_deadline = false});
   board_.Started();
@@ -288,7 +294,6 @@ void Executor::Fail(const absl::Status& failure, absl::string_view reason,
     work_.clear();
     message.set_step(applied_step_ + 1);
   }
-  stop_.Signal(failure);
   message.set_epoch(options_.epoch);
   *message.mutable_cause() = common::rpc::ToCause(
       common::status::WithReason(failure, reason), options_.stage_name);

@@ -40,7 +40,6 @@
 #include "common/time/clock.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "server/device/device.h"
-#include "server/device/host_event.h"
 #include "server/executor/command_board.h"
 #include "server/executor/executor_listener.h"
 #include "server/executor/micro_batch_source.h"
@@ -107,13 +106,18 @@ class Executor {
   // The commands of a step, checked whole and queued. TRAIN steps follow each
   // other without a gap; EVALUATE is of the newest queued one; nothing follows
   // END, which is over when the neighbours have come to it too.
+  // `came`: when that was there, from which on a stream that models time may
+  // work for it; now, unless somebody knows better.
   // InvalidArgument: a bad program (LowerCommands); FailedPrecondition:
   // out of turn; the cause, once stopped. On an error nothing was queued.
-  absl::Status Enqueue(const v1::StepCommands& commands);
-  absl::Status Enqueue(const v1::End& end);
+  using Came = std::optional<common::time::MonotonicTime>;
+  absl::Status Enqueue(const v1::StepCommands& commands,
+                       Came came = std::nullopt);
+  absl::Status Enqueue(const v1::End& end, Came came = std::nullopt);
   // The barrier's word on the step that was reported last. FailedPrecondition
   // when the step is not at the barrier; InvalidArgument for no decision.
-  absl::Status Enqueue(const v1::ReleaseStep& release);
+  absl::Status Enqueue(const v1::ReleaseStep& release,
+                       Came came = std::nullopt);
 
   // OK while it works; the cause once it failed, which it reports itself, or
   // was aborted.
@@ -132,7 +136,14 @@ class Executor {
   ExecutorStatus status() const;
 
  private:
-  using Work = std::variant<Program, v1::End>;
+  struct Work {
+    std::variant<Program, v1::End> item;
+    common::time::MonotonicTime came;
+  };
+  struct Release {
+    v1::ReleaseStep step;
+    common::time::MonotonicTime came;
+  };
 
   Executor(const StageAssignment& assignment, const Options& options,
            Deps deps);
@@ -140,9 +151,9 @@ class Executor {
   void Engine();
   // The piece before is over. The next one; nothing once stopped.
   std::optional<Work> NextWork();
-  absl::Status Run(const Program& program);
-  absl::Status Run(const v1::End& end);
-  absl::StatusOr<v1::ReleaseStep> AwaitRelease();
+  absl::Status Run(const Program& program, common::time::MonotonicTime came);
+  absl::Status Run(const v1::End& end, common::time::MonotonicTime came);
+  absl::StatusOr<Release> AwaitRelease();
   // Stops with `failure` and reports it, unless stopped before. `reason` may be
   // empty: the code says enough.
   void Fail(const absl::Status& failure, absl::string_view reason,
@@ -156,7 +167,6 @@ class Executor {
 
   // Own synchronisation.
   CommandBoard board_;
-  device::HostEvent stop_;  // Fails when stopped: frees a stream that is held.
   // Engine thread; Abort() and status() any thread.
   std::unique_ptr<transport::Transport> transport_;
 
@@ -167,7 +177,7 @@ class Executor {
   mutable common::sync::Mutex mutex_;
   std::deque<Work> work_ ABSL_GUARDED_BY(mutex_);  // Not begun.
   bool working_ ABSL_GUARDED_BY(mutex_) = false;   // On what it took of that.
-  std::optional<v1::ReleaseStep> release_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Release> release_ ABSL_GUARDED_BY(mutex_);
   int64_t queued_step_ ABSL_GUARDED_BY(mutex_);  // Newest TRAIN.
   int64_t applied_step_ ABSL_GUARDED_BY(mutex_);
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;  // END is queued.

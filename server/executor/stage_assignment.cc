@@ -314,10 +314,9 @@ device::OpSizes StageAssignment::op_sizes() const {
 transport::TransportOptions StageAssignment::transport(
     int64_t epoch, const std::string& secret) const {
   transport::TransportOptions options = {.epoch = epoch, .secret = secret};
-  // A wait of a stream that models time is no time to move bytes in: it ends
-  // when a message comes, and most come while the engine is held.
+  // Of time that is modelled none goes into telling.
   if (modelled_transfers.has_value()) {
-    options.moved_by = transport::MovedBy::kLoop;
+    options.words = transport::Words::kAtOnce;
   }
   for (const AssignedEdge& edge : edges) {
     options.edges.push_back(edge.end);

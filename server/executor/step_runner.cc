@@ -26,6 +26,7 @@ StepRunner::StepRunner(const StageAssignment& assignment, const Deps& deps)
     : assignment_(assignment),
       deps_(deps),
       compute_(*deps.compute),
+      ended_(deps.transport->ended()),
       begun_(*deps.clock) {
   for (size_t i = 0; i < assignment.chunks.size(); ++i) {
     if (assignment.chunks[i].range.head) head_ = i;
@@ -79,7 +80,9 @@ v1::MemoryBytes StepRunner::Predict(const device::Ops& ops,
 }
 
 absl::StatusOr<v1::StepReport> StepRunner::Train(const Program& program,
+                                                 Time came,
                                                  const Stopped& stopped) {
+  Begin(came);
   deps_.parameters->BeginStep();
   RETURN_IF_ERROR(RunCommands(program, stopped, nullptr));
   EndTied(program);
@@ -123,7 +126,9 @@ absl::StatusOr<v1::StepReport> StepRunner::Train(const Program& program,
 }
 
 absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(const Program& program,
+                                                    Time came,
                                                     const Stopped& stopped) {
+  Begin(came);
   v1::EvalReport report;
   report.set_step(program.step);
   RETURN_IF_ERROR(RunCommands(program, stopped, &report));
@@ -131,7 +136,9 @@ absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(const Program& program,
   return report;
 }
 
-absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
+absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release,
+                                               Time came) {
+  Begin(came);
   Enqueue({.name = "apply", .step = release.step()}, [this, &release] {
     if (release.decision() == v1::ReleaseStep::DECISION_SKIP) {
       deps_.parameters->Skip(compute_);
@@ -150,13 +157,16 @@ absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release) {
   return ack;
 }
 
+void StepRunner::Begin(Time came) {
+  // The stream has passed what was before, so nothing waits for its begin.
+  begun_.Reset();
+  begun_.Signal(absl::OkStatus(), came);
+  compute_.Wait(begun_);
+}
+
 absl::Status StepRunner::RunCommands(const Program& program,
                                      const Stopped& stopped,
                                      v1::EvalReport* evaluation) {
-  // The stream has passed the program before, so nothing waits for its begin.
-  begun_.Reset();
-  begun_.Signal(absl::OkStatus());
-  compute_.Wait(begun_);
   stash_->BeginStep();
   ports_->BeginProgram(program.step);
   if (program.trains() && embedding_ != kNone &&
@@ -346,7 +356,7 @@ void StepRunner::Enqueue(BoardCommand command,
     if (status.ok()) board->Started(stream->modelled_now());
   });
   work();
-  compute_.Occupy(modelled, *deps_.stop);
+  compute_.Occupy(modelled, *ended_);
   compute_.Call([board, stream](const absl::Status& status) {
     if (status.ok()) board->Ended(stream->modelled_now());
   });

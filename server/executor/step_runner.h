@@ -47,7 +47,6 @@ class StepRunner {
     MicroBatchSource* source = nullptr;  // Where a chunk reads data.
     CommandBoard* board = nullptr;
     const common::time::Clock* clock = nullptr;
-    const device::Event* stop = nullptr;  // Fails when the epoch ends.
     int64_t epoch = 0;
   };
   // Allocates everything. ResourceExhausted; FailedPrecondition without a
@@ -61,15 +60,17 @@ class StepRunner {
 
   // Runs the program and blocks until its results are there. `stopped` is asked
   // between commands; its error ends the run. Other errors are the stream's.
-  // The gradients of an error's step are forgotten by the next one.
+  // The gradients of an error's step are forgotten by the next one. `came`, of
+  // all three: when what is to be done was there.
   using Stopped = std::function<absl::Status()>;
-  absl::StatusOr<v1::StepReport> Train(const Program& program,
+  using Time = common::time::MonotonicTime;
+  absl::StatusOr<v1::StepReport> Train(const Program& program, Time came,
                                        const Stopped& stopped);
   // The totals are the head's; zero on other ranks.
-  absl::StatusOr<v1::EvalReport> Evaluate(const Program& program,
+  absl::StatusOr<v1::EvalReport> Evaluate(const Program& program, Time came,
                                           const Stopped& stopped);
   // V[n] -> V[n + 1]; blocks until it is there.
-  absl::StatusOr<v1::ApplyAck> Apply(const v1::ReleaseStep& release);
+  absl::StatusOr<v1::ApplyAck> Apply(const v1::ReleaseStep& release, Time came);
 
   bool has_head() const { return head_ != kNone; }
 
@@ -77,6 +78,8 @@ class StepRunner {
   StepRunner(const StageAssignment& assignment, const Deps& deps);
   absl::Status Allocate();
 
+  // A stream that models time does what is enqueued from now on after `came`.
+  void Begin(Time came);
   absl::Status RunCommands(const Program& program, const Stopped& stopped,
                            v1::EvalReport* evaluation);
   absl::Status RunCommand(const Program& program,
@@ -103,7 +106,9 @@ class StepRunner {
   std::unique_ptr<HostInputs> inputs_;
   std::unique_ptr<LossBuffer> losses_;  // With the head only.
   std::unique_ptr<device::Event> passed_;
-  device::HostEvent begun_;  // The program: what it waits for beside messages.
+  // Holds a stream that models time no longer than the epoch lasts.
+  const std::shared_ptr<const device::Event> ended_;
+  device::HostEvent begun_;  // Program or release: waited for by its first.
 };
 
 }  // namespace penstock::server::executor

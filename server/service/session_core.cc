@@ -223,7 +223,7 @@ void SessionCore::On(MessageEvent event, Time now, Actions& actions) {
       EnterEpoch(message.epoch());
       if (InSequence(message, actions)) {
         Heard();
-        OnWork(std::move(message), actions);
+        OnWork(std::move(event), actions);
       }
       break;
   }
@@ -275,7 +275,8 @@ bool SessionCore::InSequence(const v1::CoordinatorMessage& message,
   return false;
 }
 
-void SessionCore::OnWork(v1::CoordinatorMessage message, Actions& actions) {
+void SessionCore::OnWork(MessageEvent event, Actions& actions) {
+  v1::CoordinatorMessage& message = event.message;
   using Kind = v1::CoordinatorMessage::BodyCase;
   switch (message.body_case()) {
     case Kind::kCheckInputs:
@@ -295,19 +296,23 @@ void SessionCore::OnWork(v1::CoordinatorMessage message, Actions& actions) {
           .assignment = std::move(*message.mutable_assignment())});
       break;
     case Kind::kCommands:
-      actions.push_back(RunAction{
-          .epoch = epoch_, .work = std::move(*message.mutable_commands())});
+      actions.push_back(
+          RunAction{.epoch = epoch_,
+                    .work = std::move(*message.mutable_commands()),
+                    .came = event.came});
       break;
     case Kind::kRelease:
       release_ = message.release();
       // The report that it answers is old now.
       reported_.erase(Body::kStepReport);
-      actions.push_back(RunAction{
-          .epoch = epoch_, .work = std::move(*message.mutable_release())});
+      actions.push_back(RunAction{.epoch = epoch_,
+                                  .work = std::move(*message.mutable_release()),
+                                  .came = event.came});
       break;
     case Kind::kEnd:
       actions.push_back(RunAction{.epoch = epoch_,
-                                  .work = std::move(*message.mutable_end())});
+                                  .work = std::move(*message.mutable_end()),
+                                  .came = event.came});
       break;
     default:
       break;

@@ -53,6 +53,7 @@ struct StreamBrokenEvent {
 };
 struct MessageEvent {
   v1::CoordinatorMessage message;
+  common::time::MonotonicTime came{};  // Here, before anybody dealt with it.
 };
 // The job (assembly or executor) has something for the coordinator. Of an
 // older epoch it is dropped.
@@ -99,6 +100,7 @@ struct AssembleAction {
 struct RunAction {
   int64_t epoch = 0;
   std::variant<v1::StepCommands, v1::ReleaseStep, v1::End> work;
+  common::time::MonotonicTime came{};
 };
 // Stop the job's work of epochs before `epoch` and free it. The job answers
 // with Aborted. An OK cause: the job is over, and well.
@@ -168,7 +170,7 @@ class SessionCore {
   void OnWelcome(const v1::CoordinatorMessage& message, Time now,
                  Actions& actions);
   void OnAbort(const v1::CoordinatorMessage& message, Actions& actions);
-  void OnWork(v1::CoordinatorMessage message, Actions& actions);
+  void OnWork(MessageEvent event, Actions& actions);
   // Whether `message` is next in sequence; counts or answers it otherwise.
   bool InSequence(const v1::CoordinatorMessage& message, Actions& actions);
   // Aborted, and counted: it is lower than the newest.

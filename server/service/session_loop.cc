@@ -135,7 +135,9 @@ void SessionLoop::Do(SessionAction action) {
           open.hello,
           {.on_message =
                [&loop = loop, current](v1::CoordinatorMessage message) {
-                 if (current()) loop.Post(MessageEvent{std::move(message)});
+                 if (!current()) return;
+                 loop.Post(MessageEvent{.message = std::move(message),
+                                        .came = loop.clock_.Monotonic()});
                },
            .on_broken =
                [&loop = loop, current](absl::Status status) {

@@ -379,7 +379,9 @@ std::vector<v1::Edge> StageJob::unconnected() const {
 
 absl::Status StageJob::Run(const RunAction& work) {
   return std::visit(
-      [this](const auto& message) { return executor_->Enqueue(message); },
+      [&](const auto& message) {
+        return executor_->Enqueue(message, work.came);
+      },
       work.work);
 }
 

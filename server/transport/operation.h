@@ -2,7 +2,10 @@
 #ifndef PENSTOCK_SERVER_TRANSPORT_OPERATION_H_
 #define PENSTOCK_SERVER_TRANSPORT_OPERATION_H_
 
+#include <optional>
+
 #include "absl/status/status.h"
+#include "common/time/clock.h"
 #include "server/device/host_event.h"
 #include "server/device/tensor.h"
 #include "server/transport/transport.h"
@@ -18,8 +21,10 @@ struct Operation {
   bool closed = false;  // `done` was signalled; nothing of it is touched again.
 };
 
-// Signals the operation's event with `status`, the first time.
-void Finish(Operation& operation, const absl::Status& status);
+// Signals the operation's event with `status`, the first time. `at` as
+// HostEvent::Signal's.
+void Finish(Operation& operation, const absl::Status& status,
+            std::optional<common::time::MonotonicTime> at = std::nullopt);
 
 }  // namespace penstock::server::transport
 

@@ -71,10 +71,10 @@ struct EdgeOptions {
   std::string peer_address;  // "host:port" of its data listener, if it has one.
 };
 
-// Who moves the bytes of a transport that moves them with the host's threads:
-// a thread that waits for an event, meanwhile, so that a message wakes one
-// thread and not two; or none but the transport's own.
-enum class MovedBy { kWhoWaits, kLoop };
+// When the peers of a transport that counts slots hear that one is posted or a
+// message taken: in a moment, since one word may be of several messages, or at
+// once, where somebody has nothing else to do.
+enum class Words { kGathered, kAtOnce };
 
 // One rank's part in one epoch. An edge between two chunks of this rank is
 // given twice, once in each role.
@@ -82,7 +82,7 @@ struct TransportOptions {
   int64_t epoch = 0;
   std::string secret;  // Known to the ranks of this epoch only.
   std::vector<EdgeOptions> edges;
-  MovedBy moved_by = MovedBy::kWhoWaits;
+  Words words = Words::kGathered;
 };
 
 // Why a transport has failed.
@@ -113,6 +113,11 @@ class Transport {
   // An event for Send and Receive to complete.
   virtual absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() = 0;
 
+  // Pending while the transport works, then failed with what it has failed of,
+  // or with Abort's cause. Whoever waits for it does meanwhile what one who
+  // waits for a message does. May outlive the transport.
+  virtual std::shared_ptr<const device::Event> ended() const = 0;
+
   // Sends `payload` (contiguous) on `edge`, of which this rank is the source.
   // `done` becomes pending now, and done when the receiver has taken the
   // message: until then the payload must stay as it is. Messages go in the
@@ -128,6 +133,11 @@ class Transport {
   virtual void Receive(const Edge& edge, const Tag& tag,
                        const device::Tensor& into, device::Stream& after,
                        device::Event& done) = 0;
+
+  // The thread that sends and receives turns to something else for long. Where
+  // it moves bytes while it waits, others do so from now on, until it waits for
+  // a message again; without this call they leave it some time to come back.
+  virtual void StepAside() = 0;
 
   // The first failure. Its status names the edge, the peer and what happened
   // ("activation 0->1: peer stage-1 (127.0.0.1:4711) closed the connection").

@@ -215,6 +215,20 @@ TEST_P(DeliveryTest, MessagesGoInTheOrderOfTheCallsNotOfTheStreams) {
   EXPECT_EQ(second_in->values[0], 2);
 }
 
+TEST_P(DeliveryTest, WhatIsHeldGoesWhileItsSenderDoesSomethingElse) {
+  const std::vector<Link> links = {{Activation(0), 0, 1}};
+  Rank a(*world_, 0, links), b(*world_, 1, links);
+  a->StepAside();
+  for (int step = 1; step <= 3; ++step) {
+    auto sent = a.Send(Activation(0), step, {1});
+    EXPECT_THAT(sent->done->Await(absl::Now()),
+                StatusIs(absl::StatusCode::kDeadlineExceeded));
+    a->StepAside();
+    EXPECT_OK(b.Receive(Activation(0), step, 1)->Await());
+    EXPECT_OK(sent->Await());
+  }
+}
+
 TEST_P(DeliveryTest, AnEventCanBeUsedAgain) {
   const std::vector<Link> links = {{Activation(0), 0, 1}};
   Rank a(*world_, 0, links), b(*world_, 1, links);

@@ -216,6 +216,39 @@ TEST_P(FailureTest, AbortIsIdempotentSilentAndFailsLaterEvents) {
   EXPECT_EQ(calls.load(), 0);
 }
 
+TEST_P(FailureTest, ItHasEndedWithItsFirstFailure) {
+  const std::vector<Link> links = {{Activation(0), 0, 1}};
+  Rank a(*world_, 0, links), b(*world_, 1, links);
+  const auto a_ended = a->ended(), b_ended = b->ended();
+  ASSERT_OK(a->Connect(Soon()));
+  ASSERT_OK(b->Connect(Soon()));
+  EXPECT_FALSE(a_ended->Done());
+  a->Abort(kCause);
+  EXPECT_THAT(a_ended->Await(Soon()), kCause);
+  EXPECT_THAT(b_ended->Await(Soon()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank-0")));
+  b->Abort(kCause);
+  b.Destroy();
+  EXPECT_THAT(b_ended->Await(Soon()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("rank-0")));
+}
+
+TEST_P(FailureTest, MessagesComeWhileSomebodyWaitsForTheEnd) {
+  const std::vector<Link> links = {{Activation(0), 0, 1}};
+  Rank a(*world_, 0, links), b(*world_, 1, links);
+  std::thread waits([ended = b->ended()] {
+    EXPECT_THAT(ended->Await(absl::InfiniteFuture()), kCause);
+  });
+  for (int step = 1; step <= 20; ++step) {
+    auto received = b.Receive(Activation(0), step, 1);
+    auto sent = a.Send(Activation(0), step, {1});
+    EXPECT_OK(sent->Await());
+    EXPECT_OK(received->Await());
+  }
+  b->Abort(kCause);
+  waits.join();
+}
+
 TEST_P(FailureTest, AbortFreesConnectAndClose) {
   const std::vector<Link> links = {{Activation(0), 0, 1}};
   Rank a(*world_, 0, links);

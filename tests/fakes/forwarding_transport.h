@@ -32,6 +32,9 @@ class ForwardingTransport : public server::transport::Transport {
       override {
     return wrapped_->CreateEvent();
   }
+  std::shared_ptr<const server::device::Event> ended() const override {
+    return wrapped_->ended();
+  }
   void Send(const server::transport::Edge& edge,
             const server::transport::Tag& tag,
             const server::device::Tensor& payload,
@@ -46,6 +49,7 @@ class ForwardingTransport : public server::transport::Transport {
                server::device::Event& done) override {
     wrapped_->Receive(edge, tag, into, after, done);
   }
+  void StepAside() override { wrapped_->StepAside(); }
   server::transport::Failure failure() const override {
     return wrapped_->failure();
   }

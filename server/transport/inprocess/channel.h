@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/device/host_event.h"
 #include "server/transport/operation.h"
 #include "server/transport/transport.h"
 
@@ -22,6 +23,8 @@ struct Channel;
 struct Member {
   std::string name;
   Failure failure;  // The first, or the cause of Abort.
+  // Fails with that: Transport::ended().
+  std::shared_ptr<device::HostEvent> ended;
   bool goodbye = false;
   bool gone = false;  // Aborted or destroyed: to its peers, dead.
   std::function<void(const Failure&)> on_failure;

@@ -10,6 +10,11 @@ namespace penstock::server::transport::inprocess {
 
 using common::sync::MutexLock;
 
+std::unique_ptr<device::HostEvent> NewEvent(const common::time::Clock* clock) {
+  if (clock == nullptr) return std::make_unique<device::HostEvent>();
+  return std::make_unique<device::HostEvent>(*clock);
+}
+
 Exchange::Exchange(const HubOptions& options)
     : options_(options), random_(options.seed) {
   if (options.max_delay > absl::ZeroDuration()) {
@@ -53,6 +58,8 @@ absl::StatusOr<std::unique_ptr<Member>> Exchange::Join(
   }
   auto member = std::make_unique<Member>();
   member->name = name;
+  member->ended = NewEvent(options_.clock);
+  member->ended->Reset();
   for (const auto& [channel, want] : ends) {
     End& end =
         want.role == EdgeRole::kSource ? channel->source : channel->target;

@@ -24,11 +24,16 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/sync/mutex.h"
+#include "common/time/clock.h"
+#include "server/device/host_event.h"
 #include "server/transport/inprocess/channel.h"
 #include "server/transport/inprocess/hub.h"
 #include "server/transport/transport.h"
 
 namespace penstock::server::transport::inprocess {
+
+// Notes times where there is a clock, which it borrows; it may be null.
+std::unique_ptr<device::HostEvent> NewEvent(const common::time::Clock* clock);
 
 // Thread-safe.
 class Exchange {
@@ -85,8 +90,8 @@ class Exchange {
   void FailLocked(Member* member, const Channel& channel,
                   const absl::Status& failure, Calls& calls)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Completes the member's operations with its status, except those that are
-  // being copied: who copies completes them.
+  // The member has failed: completes its operations with its status, except
+  // those that are being copied: who copies completes them.
   void CloseOperationsLocked(Member& member)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Edges with messages of the member's that no peer has received; edges whose

@@ -24,6 +24,7 @@ void Exchange::TellFailureLocked(Member& member, Calls& calls) {
 }
 
 void Exchange::CloseOperationsLocked(Member& member) {
+  member.ended->Signal(member.failure.status);
   for (Channel* channel : member.channels) {
     for (End* end : {&channel->source, &channel->target}) {
       if (end->member != &member) continue;

@@ -29,8 +29,10 @@ class InProcessTransport final : public Transport {
     return exchange_->Unconnected(*member_);
   }
   absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override {
-    if (clock_ == nullptr) return std::make_unique<device::HostEvent>();
-    return std::make_unique<device::HostEvent>(*clock_);
+    return NewEvent(clock_);
+  }
+  std::shared_ptr<const device::Event> ended() const override {
+    return member_->ended;
   }
   void Send(const Edge& edge, const Tag& tag, const device::Tensor& payload,
             device::Stream& after, device::Event& done) override {
@@ -40,6 +42,7 @@ class InProcessTransport final : public Transport {
                device::Stream& after, device::Event& done) override {
     Begin(edge, EdgeRole::kTarget, tag, into, after, done);
   }
+  void StepAside() override {}
   Failure failure() const override { return exchange_->failure(*member_); }
   void OnFailure(std::function<void(const Failure&)> callback) override {
     exchange_->SetOnFailure(*member_, std::move(callback));

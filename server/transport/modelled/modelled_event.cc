@@ -21,27 +21,36 @@ std::shared_ptr<EdgeWire::Passage> EdgeWire::Begin(
   return passage;
 }
 
-void EdgeWire::NoteDeliveredLocked() {
-  while (!under_way_.empty()) {
-    Passage& passage = *under_way_.front();
-    if (!passage.delivered->Done()) return;
+void EdgeWire::NoteDelivered() {
+  while (true) {
+    std::shared_ptr<Passage> oldest;
+    {
+      MutexLock lock(&mutex_);
+      if (under_way_.empty()) return;
+      oldest = under_way_.front();
+    }
+    if (!oldest->delivered->Done()) return;
     const MonotonicTime delivered =
-        passage.delivered->done_at().value_or(clock_.Monotonic());
-    free_ = std::max(free_, delivered) + passage.occupies;
-    passage.arrival = free_ + wire_.latency;
+        oldest->delivered->done_at().value_or(clock_.Monotonic());
+    MutexLock lock(&mutex_);
+    // Unless another thread was faster, after which the event may be about
+    // another message.
+    if (under_way_.empty() || under_way_.front() != oldest) continue;
+    free_ = std::max(free_, delivered) + oldest->occupies;
+    oldest->arrival = free_ + wire_.latency;
     under_way_.pop_front();
   }
 }
 
 std::optional<MonotonicTime> EdgeWire::Arrival(const Passage& passage) {
+  NoteDelivered();
   MutexLock lock(&mutex_);
-  NoteDeliveredLocked();
   return passage.arrival;
 }
 
 std::optional<MonotonicTime> EdgeWire::LastArrival() {
+  NoteDelivered();
   MutexLock lock(&mutex_);
-  NoteDeliveredLocked();
   if (!under_way_.empty()) return std::nullopt;
   return free_ + wire_.latency;
 }
@@ -74,7 +83,7 @@ std::optional<absl::Status> ModelledEvent::Fate() const {
   if (!delivery.ok() || bound.wire == nullptr) return delivery;
   const auto arrival = bound.wire->Arrival(*bound.passage);
   if (!arrival.has_value()) return std::nullopt;
-  const device::HostEvent& ended = bound.wire->ended();
+  const device::Event& ended = bound.wire->ended();
   if (const auto at = ended.done_at(); at.has_value() && *at < *arrival) {
     return ended.Await(absl::InfinitePast());
   }

@@ -14,7 +14,6 @@
 #include "common/sync/mutex.h"
 #include "common/time/clock.h"
 #include "server/device/device.h"
-#include "server/device/host_event.h"
 #include "server/transport/modelled/modelled_transport.h"
 
 namespace penstock::server::transport::modelled {
@@ -31,13 +30,14 @@ class EdgeWire {
     std::optional<common::time::MonotonicTime> arrival;  // Once delivered.
   };
 
-  // `ended` fails when the transport does. Borrows the clock.
+  // `ended` is the other transport's, and notes when that was. Borrows the
+  // clock.
   EdgeWire(const Wire& wire, const common::time::Clock& clock,
-           std::shared_ptr<device::HostEvent> ended)
+           std::shared_ptr<const device::Event> ended)
       : wire_(wire), clock_(clock), ended_(std::move(ended)) {}
 
   const common::time::Clock& clock() const { return clock_; }
-  const device::HostEvent& ended() const { return *ended_; }
+  const device::Event& ended() const { return *ended_; }
 
   // The next message of the edge. `delivered` was pending after the messages
   // before had begun, and is done after theirs.
@@ -49,11 +49,12 @@ class EdgeWire {
   std::optional<common::time::MonotonicTime> LastArrival();
 
  private:
-  void NoteDeliveredLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes what is delivered off under_way_.
+  void NoteDelivered();
 
   const Wire wire_;
   const common::time::Clock& clock_;
-  const std::shared_ptr<device::HostEvent> ended_;
+  const std::shared_ptr<const device::Event> ended_;
 
   common::sync::Mutex mutex_;
   std::deque<std::shared_ptr<Passage>> under_way_ ABSL_GUARDED_BY(mutex_);

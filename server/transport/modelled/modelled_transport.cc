@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
-#include "server/device/host_event.h"
 #include "server/transport/modelled/modelled_event.h"
 
 namespace penstock::server::transport::modelled {
@@ -22,21 +21,10 @@ class ModelledTransport final : public Transport {
  public:
   ModelledTransport(std::unique_ptr<Transport> carrier, const Wire& wire,
                     const common::time::Clock& clock)
-      : wire_(wire),
-        clock_(clock),
-        ended_(std::make_shared<device::HostEvent>(clock)),
-        carrier_(std::move(carrier)) {
-    ended_->Reset();
-    OnFailure([](const Failure&) {});
-  }
-  ~ModelledTransport() override {
-    Abort(absl::CancelledError("the transport was destroyed"));
-  }
+      : wire_(wire), clock_(clock), carrier_(std::move(carrier)) {}
 
   absl::Status Connect(absl::Time deadline) override {
-    const absl::Status connected = carrier_->Connect(deadline);
-    if (!connected.ok()) ended_->Signal(connected);
-    return connected;
+    return carrier_->Connect(deadline);
   }
   std::vector<Edge> Unconnected() const override {
     return carrier_->Unconnected();
@@ -45,6 +33,9 @@ class ModelledTransport final : public Transport {
     ASSIGN_OR_RETURN(std::unique_ptr<device::Event> delivered,
                      carrier_->CreateEvent());
     return std::make_unique<ModelledEvent>(std::move(delivered));
+  }
+  std::shared_ptr<const device::Event> ended() const override {
+    return carrier_->ended();
   }
   void Send(const Edge& edge, const Tag& tag, const device::Tensor& payload,
             device::Stream& after, device::Event& done) override {
@@ -58,19 +49,12 @@ class ModelledTransport final : public Transport {
     carrier_->Receive(edge, tag, into, after, event.delivered());
     event.Bind(WireOf(edge, EdgeRole::kTarget), into.bytes());
   }
+  void StepAside() override { carrier_->StepAside(); }
   Failure failure() const override { return carrier_->failure(); }
   void OnFailure(std::function<void(const Failure&)> callback) override {
-    carrier_->OnFailure([ended = ended_, callback = std::move(callback)](
-                            const Failure& failure) {
-      ended->Signal(failure.status);
-      callback(failure);
-    });
+    carrier_->OnFailure(std::move(callback));
   }
-  void Abort(const absl::Status& cause) override {
-    carrier_->Abort(cause);
-    // Whatever was first.
-    ended_->Signal(carrier_->status());
-  }
+  void Abort(const absl::Status& cause) override { carrier_->Abort(cause); }
   absl::Status Close(absl::Time deadline) override {
     RETURN_IF_ERROR(carrier_->Close(deadline));
     for (const auto& [end, wire] : wires_) {
@@ -78,7 +62,9 @@ class ModelledTransport final : public Transport {
       CHECK(last.has_value()) << ToString(end.first) << ": closed too early";
       const absl::Duration left = *last - clock_.Monotonic();
       const absl::Time until = std::min(deadline, clock_.Now() + left);
-      if (left > absl::ZeroDuration()) ended_->Await(until).IgnoreError();
+      if (left > absl::ZeroDuration()) {
+        carrier_->ended()->Await(until).IgnoreError();
+      }
     }
     return carrier_->status();
   }
@@ -94,15 +80,13 @@ class ModelledTransport final : public Transport {
   const std::shared_ptr<EdgeWire>& WireOf(const Edge& edge, EdgeRole role) {
     std::shared_ptr<EdgeWire>& wire = wires_[{edge, role}];
     if (wire == nullptr) {
-      wire = std::make_shared<EdgeWire>(wire_, clock_, ended_);
+      wire = std::make_shared<EdgeWire>(wire_, clock_, carrier_->ended());
     }
     return wire;
   }
 
   const Wire wire_;
   const common::time::Clock& clock_;
-  // Fails when this transport does. Shared with the events.
-  const std::shared_ptr<device::HostEvent> ended_;
   std::map<std::pair<Edge, EdgeRole>, std::shared_ptr<EdgeWire>> wires_;
   const std::unique_ptr<Transport> carrier_;
 };

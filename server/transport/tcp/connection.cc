@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -121,12 +122,12 @@ bool Connection::Ready(const std::shared_ptr<Operation>& operation,
   return news.owes;
 }
 
-bool Connection::OnEvents(Words words) {
+bool Connection::OnEvents(Words words, common::time::MonotonicTime since) {
   News news;
   {
     MutexLock lock(&mutex_);
     if (state_ != State::kOpen) return false;
-    if (const absl::Status read = ReadLocked(kRoundBytes); !read.ok()) {
+    if (const absl::Status read = ReadLocked(kRoundBytes, since); !read.ok()) {
       news = BreakLocked(read);
     } else {
       news = WriteOrOweLocked(words, kRoundBytes);
@@ -231,7 +232,9 @@ Connection::News Connection::WriteAndSettleLocked(size_t budget) {
   return {};
 }
 
-absl::Status Connection::ReadLocked(size_t budget) {
+absl::Status Connection::ReadLocked(size_t budget,
+                                    common::time::MonotonicTime since) {
+  protocol_->NoteArrival(since);
   while (!protocol_->closed()) {
     const ByteParts parts = reader_.Space(budget);
     const ssize_t got = readv(socket_.get(), parts.list, parts.count);
@@ -247,6 +250,7 @@ absl::Status Connection::ReadLocked(size_t budget) {
     if (static_cast<size_t>(got) < parts.bytes) return absl::OkStatus();
     if (static_cast<size_t>(got) >= budget) return absl::OkStatus();
     budget -= got;
+    protocol_->NoteArrival(std::nullopt);  // The rest came meanwhile.
   }
   return absl::OkStatus();
 }

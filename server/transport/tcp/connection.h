@@ -30,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "common/sync/mutex.h"
+#include "common/time/clock.h"
 #include "server/transport/tcp/frame_reader.h"
 #include "server/transport/tcp/frame_writer.h"
 #include "server/transport/tcp/protocol.h"
@@ -71,13 +72,12 @@ class Connection {
   // The operation's stream has reached it, with that status.
   //
   // Both: true when the connection now owes the peer word of what was posted or
-  // received, which Flush() gives. With kDefer that is left to the caller where
-  // it may wait, so that one frame can cover several messages.
-  enum class Words { kAtOnce, kDefer };
+  // received, which Flush() gives. With kGathered that is left to the caller
+  // where it may wait, so that one frame can cover several messages.
   bool Ready(const std::shared_ptr<Operation>& operation,
              const absl::Status& stream, Words words);
-  // The socket is ready: moves a bounded number of bytes.
-  bool OnEvents(Words words);
+  // The socket is ready, and was at `since`: moves a bounded number of bytes.
+  bool OnEvents(Words words, common::time::MonotonicTime since);
   void Flush();
 
   void SayGoodbye();
@@ -110,7 +110,8 @@ class Connection {
   // Writes what the socket takes, within a bound, and updates everything.
   News WriteAndSettleLocked(size_t budget)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status ReadLocked(size_t budget) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReadLocked(size_t budget, common::time::MonotonicTime since)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WriteLocked(size_t budget) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   News BreakLocked(const absl::Status& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -31,7 +31,18 @@ Epoch::Epoch(const TransportOptions& options, EventLoop& loop,
     : options_(options),
       loop_(loop),
       clock_(clock),
-      mover_(connections_, clock) {}
+      mover_(connections_, clock, options.words),
+      ended_(*this) {}
+
+Epoch::End::End(Epoch& epoch) : HostEvent(epoch.clock_), epoch_(epoch) {
+  Reset();
+}
+
+absl::Status Epoch::End::Await(absl::Time deadline) const {
+  absl::Duration left = common::sync::TimeoutTo(deadline);
+  if (!Done()) left = epoch_.Drive(*this, left);
+  return AwaitFor(left);
+}
 
 Connection* Epoch::Find(const Edge& edge, EdgeRole role) const {
   for (const auto& connection : connections_) {
@@ -48,7 +59,7 @@ bool Epoch::OnReadable() { return status().ok() && mover_.OnReadable(); }
 void Epoch::Ready(Connection& connection,
                   const std::shared_ptr<Operation>& operation,
                   const absl::Status& stream) {
-  if (connection.Ready(operation, stream, Connection::Words::kDefer)) {
+  if (connection.Ready(operation, stream, Words::kGathered)) {
     mover_.Owes(connection);
   }
 }
@@ -107,6 +118,7 @@ void Epoch::TellFailureLocked() {
 void Epoch::FailConnections(const absl::Status& failure) {
   mover_.Stop();
   for (const auto& connection : connections_) connection->Fail(failure);
+  ended_.Signal(failure);
 }
 
 void Epoch::OnBroken(const Failure& failure) {

@@ -45,6 +45,10 @@ class Epoch final : public ConnectionOwner {
   absl::Duration Drive(const device::HostEvent& event, absl::Duration timeout) {
     return mover_.Drive(event, timeout);
   }
+  void StepAside() { mover_.StepAside(); }
+
+  // Transport::ended().
+  const device::Event& ended() const { return ended_; }
 
   // The operation's stream has reached it, with that status.
   void Ready(Connection& connection,
@@ -63,6 +67,16 @@ class Epoch final : public ConnectionOwner {
   void OnClosed() override;
 
  private:
+  // Whoever waits for it moves the epoch's bytes.
+  class End final : public device::HostEvent {
+   public:
+    explicit End(Epoch& epoch);
+    absl::Status Await(absl::Time deadline) const override;
+
+   private:
+    Epoch& epoch_;
+  };
+
   Epoch(const TransportOptions& options, EventLoop& loop,
         const common::time::Clock& clock);
   void TellFailureLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -75,6 +89,7 @@ class Epoch final : public ConnectionOwner {
   std::vector<std::unique_ptr<Connection>> connections_;
   // Own synchronisation.
   Mover mover_;
+  End ended_;
 
   mutable common::sync::Mutex mutex_;
   Failure failure_ ABSL_GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
 #include "server/transport/tcp/mover.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -22,6 +23,8 @@ namespace {
 // rapid exchange the timer would disturb more than it helps: it doubles then.
 constexpr int64_t kLeastGraceNs = 200'000;
 constexpr int64_t kMostGraceNs = 1'600'000;
+// A thread that tells at once has nothing else to do than to come again.
+constexpr int64_t kAtOnceGraceNs = 20'000'000;
 // Drives within one timer period that make an exchange rapid.
 constexpr uint64_t kRapidDrives = 4;
 
@@ -32,15 +35,16 @@ constexpr uint32_t kSockets = UINT32_MAX - 2;
 
 constexpr int kEventsARound = 16;
 
-// Milliseconds to a deadline, rounded up, at most an hour; -1: for ever.
-int MillisecondsTo(common::time::MonotonicTime deadline,
-                   const common::time::Clock& clock) {
-  if (deadline == common::time::MonotonicTime::Infinite()) return -1;
-  const absl::Duration left =
-      std::clamp(deadline - clock.Monotonic(), absl::ZeroDuration(),
-                 absl::Duration(absl::Hours(1)));
-  return static_cast<int>(
-      absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+// Waits for events of the set `set`, `left` at most, to the nanosecond, and
+// returns how many there are.
+int AwaitEvents(const Fd& set, epoll_event* events, absl::Duration left) {
+  if (left == absl::InfiniteDuration()) {
+    return epoll_wait(set.get(), events, kEventsARound, -1);
+  }
+  pollfd polled{.fd = set.get(), .events = POLLIN};
+  const timespec timeout = absl::ToTimespec(left);
+  if (ppoll(&polled, 1, &timeout, nullptr) <= 0) return 0;
+  return epoll_wait(set.get(), events, kEventsARound, 0);
 }
 
 // The event of `fd` in the set `set` is the number `data`.
@@ -55,8 +59,12 @@ absl::Status Watch(const Fd& set, const Fd& fd, uint32_t data) {
 }  // namespace
 
 Mover::Mover(const std::vector<std::unique_ptr<Connection>>& connections,
-             const common::time::Clock& clock)
-    : connections_(connections), clock_(clock), grace_ns_(kLeastGraceNs) {}
+             const common::time::Clock& clock, Words words)
+    : connections_(connections),
+      clock_(clock),
+      words_(words),
+      least_grace_ns_(words == Words::kAtOnce ? kAtOnceGraceNs : kLeastGraceNs),
+      grace_ns_(least_grace_ns_) {}
 
 absl::Status Mover::Open() {
   sockets_ = Fd(epoll_create1(EPOLL_CLOEXEC));
@@ -78,6 +86,16 @@ void Mover::ShowSocketsToLoopLocked(bool shown) {
   CHECK_EQ(epoll_ctl(gate_.get(), EPOLL_CTL_MOD, sockets_.get(), &event), 0);
 }
 
+void Mover::EndGraceLocked() {
+  state_ = State::kLoop;
+  ShowSocketsToLoopLocked(true);
+}
+
+void Mover::StepAside() {
+  MutexLock lock(&mutex_);
+  if (state_ == State::kGrace) EndGraceLocked();
+}
+
 void Mover::SetTimerLocked() {
   const itimerspec spec{.it_value = {.tv_sec = 0, .tv_nsec = grace_ns_}};
   CHECK_EQ(timerfd_settime(timer_.get(), 0, &spec, nullptr), 0);
@@ -90,11 +108,12 @@ std::vector<uint32_t> Mover::OnTimerLocked() {
   std::vector<uint32_t> owing;
   owing.swap(owing_);
   const bool rapid = drives_ >= drives_at_timer_ + kRapidDrives;
-  grace_ns_ = rapid ? std::min(2 * grace_ns_, kMostGraceNs) : kLeastGraceNs;
+  grace_ns_ =
+      rapid ? std::max(least_grace_ns_, std::min(2 * grace_ns_, kMostGraceNs))
+            : least_grace_ns_;
   if (state_ == State::kGrace) {
     if (drives_ == drives_at_timer_) {
-      state_ = State::kLoop;
-      ShowSocketsToLoopLocked(true);
+      EndGraceLocked();
     } else {
       SetTimerLocked();
     }
@@ -114,13 +133,17 @@ bool Mover::OnReadable() {
   for (const uint32_t index : owing) connections_[index]->Flush();
   epoll_event events[kEventsARound];
   int count = 0;
+  common::time::MonotonicTime since;
   for (int i = 0; i <= count; ++i) {
     MutexLock lock(&mutex_);
     if (state_ != State::kLoop) return true;
-    if (i == 0) count = epoll_wait(sockets_.get(), events, kEventsARound, 0);
+    if (i == 0) {
+      count = epoll_wait(sockets_.get(), events, kEventsARound, 0);
+      since = clock_.Monotonic();
+    }
     if (i >= count) return true;
     if (events[i].data.u32 == kWake) return false;
-    connections_[events[i].data.u32]->OnEvents(Connection::Words::kAtOnce);
+    connections_[events[i].data.u32]->OnEvents(Words::kAtOnce, since);
   }
   return true;
 }
@@ -138,16 +161,16 @@ absl::Duration Mover::Drive(const device::HostEvent& event,
   }
   bool stopped = false;
   while (!stopped && !event.Done()) {
-    const int timeout = MillisecondsTo(deadline, clock_);
-    if (timeout == 0) break;
+    const absl::Duration left = deadline - clock_.Monotonic();
+    if (left <= absl::ZeroDuration()) break;
     epoll_event events[kEventsARound];
-    const int count =
-        epoll_wait(sockets_.get(), events, kEventsARound, timeout);
+    const int count = AwaitEvents(sockets_, events, left);
+    const common::time::MonotonicTime since = clock_.Monotonic();
     for (int i = 0; i < count; ++i) {
       const uint32_t index = events[i].data.u32;
       if (index == kWake) {
         stopped = true;  // Who failed the epoch completes the event.
-      } else if (connections_[index]->OnEvents(Connection::Words::kDefer)) {
+      } else if (connections_[index]->OnEvents(words_, since)) {
         MutexLock lock(&mutex_);
         OweLocked(index);
       }

@@ -13,7 +13,8 @@
 //   from  on                                                          to
 //   1, 3  Drive (in 2 it returns at once: one thread is enough)       2
 //   2     the event is done, its time is over, or Stop()              3
-//   3     the timer runs out and no drive has ended since it was set  1
+//   3     StepAside, or the timer runs out and no drive has ended     1
+//         since it was set
 //   3     the timer runs out otherwise: it is set again               3
 //
 // The sockets are in the set `sockets_`. The loop thread watches the set
@@ -39,9 +40,9 @@ namespace penstock::server::transport::tcp {
 class Mover {
  public:
   // `connections` are numbered by their place, and stay as they are once bytes
-  // move. Borrows both.
+  // move. `words` are a driver's. Borrows connections and clock.
   Mover(const std::vector<std::unique_ptr<Connection>>& connections,
-        const common::time::Clock& clock);
+        const common::time::Clock& clock, Words words);
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
 
@@ -61,6 +62,10 @@ class Mover {
   // thread does. Returns what is left of the time.
   absl::Duration Drive(const device::HostEvent& event, absl::Duration timeout);
 
+  // The thread that drives does not come again soon: in kGrace the loop thread
+  // has the sockets back at once.
+  void StepAside();
+
   // The connection owes its peer word of what was received or posted: given
   // now, or soon where one frame may cover more of it.
   void Owes(Connection& connection);
@@ -73,6 +78,7 @@ class Mover {
 
   void ShowSocketsToLoopLocked(bool shown)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndGraceLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetTimerLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The timer has run out: returns the connections that owe.
   std::vector<uint32_t> OnTimerLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -81,6 +87,8 @@ class Mover {
   // Constant after Open().
   const std::vector<std::unique_ptr<Connection>>& connections_;
   const common::time::Clock& clock_;
+  const Words words_;
+  const int64_t least_grace_ns_;
   Fd sockets_;  // An epoll set.
   Fd gate_;     // An epoll set.
   Fd timer_;    // A timerfd.

@@ -31,7 +31,7 @@ void Protocol::FailAll(const absl::Status& status) {
 void Protocol::CompleteFront() {
   const std::shared_ptr<Operation> operation = std::move(operations_.front());
   operations_.pop_front();
-  Finish(*operation, absl::OkStatus());
+  Finish(*operation, absl::OkStatus(), arrival_);
 }
 
 std::optional<Outgoing> Protocol::NextGoodbye() {

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/time/clock.h"
 #include "server/transport/operation.h"
 #include "server/transport/tcp/frame.h"
 #include "server/transport/transport.h"
@@ -44,6 +45,11 @@ class Protocol {
   // The frame of the last Next() has been written whole.
   virtual void OnWritten() = 0;
 
+  // When what OnFrame and OnPayload tell next came, as far as somebody noted it
+  // before it was read: so it is told with the events.
+  void NoteArrival(std::optional<common::time::MonotonicTime> at) {
+    arrival_ = at;
+  }
   // Where the payload of the next message will go: a reader may put what
   // follows the header there before it has seen the header.
   virtual absl::Span<std::byte> Slot() const = 0;
@@ -78,6 +84,7 @@ class Protocol {
   absl::Status OnGoodbye();
 
   std::deque<std::shared_ptr<Operation>> operations_;
+  std::optional<common::time::MonotonicTime> arrival_;
   bool goodbye_wanted_ = false;
   bool goodbye_started_ = false;
   bool goodbye_written_ = false;

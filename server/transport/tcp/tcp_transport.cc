@@ -20,9 +20,7 @@ absl::Status TcpEvent::Await(absl::Time deadline) const {
       common::sync::MutexLock lock(&mutex_);
       epoch = epoch_;
     }
-    if (epoch != nullptr && epoch->options().moved_by == MovedBy::kWhoWaits) {
-      left = epoch->Drive(*this, left);
-    }
+    if (epoch != nullptr) left = epoch->Drive(*this, left);
   }
   return AwaitFor(left);
 }
@@ -99,6 +97,10 @@ absl::StatusOr<std::unique_ptr<device::Event>> TcpTransport::CreateEvent() {
   return std::make_unique<TcpEvent>(epoch_->clock());
 }
 
+std::shared_ptr<const device::Event> TcpTransport::ended() const {
+  return std::shared_ptr<const device::Event>(epoch_, &epoch_->ended());
+}
+
 void TcpTransport::Send(const Edge& edge, const Tag& tag,
                         const device::Tensor& payload, device::Stream& after,
                         device::Event& done) {
@@ -132,6 +134,8 @@ void TcpTransport::Begin(const Edge& edge, EdgeRole role, const Tag& tag,
         epoch->Ready(*connection, operation, status);
       });
 }
+
+void TcpTransport::StepAside() { epoch_->StepAside(); }
 
 Failure TcpTransport::failure() const { return epoch_->failure(); }
 

@@ -19,8 +19,7 @@
 
 namespace penstock::server::transport::tcp {
 
-// Whoever waits for it moves its epoch's bytes meanwhile, unless the options
-// leave that to the loop thread. Thread-safe.
+// Whoever waits for it moves its epoch's bytes meanwhile. Thread-safe.
 class TcpEvent final : public device::HostEvent {
  public:
   using HostEvent::HostEvent;
@@ -52,10 +51,12 @@ class TcpTransport final : public Transport {
   absl::Status Connect(absl::Time deadline) override;
   std::vector<Edge> Unconnected() const override;
   absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override;
+  std::shared_ptr<const device::Event> ended() const override;
   void Send(const Edge& edge, const Tag& tag, const device::Tensor& payload,
             device::Stream& after, device::Event& done) override;
   void Receive(const Edge& edge, const Tag& tag, const device::Tensor& into,
                device::Stream& after, device::Event& done) override;
+  void StepAside() override;
   Failure failure() const override;
   void OnFailure(std::function<void(const Failure&)> callback) override;
   void Abort(const absl::Status& cause) override;

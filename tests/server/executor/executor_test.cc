@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/time/real_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/device/virtual/factory.h"
 #include "tests/matchers/status_matchers.h"
 #include "tests/server/executor/pipeline.h"
 
@@ -102,6 +104,26 @@ TEST(ExecutorTest, TheStepThatRunsIsCountedAsQueued) {
   EXPECT_EQ(executor.status().queued, 1);
   pipeline->Abort();
   EXPECT_EQ(executor.status().queued, 0);
+}
+
+// However late its engine sees that.
+TEST(ExecutorTest, AStepBeginsInTheStreamsTimeWhenItsReleaseCame) {
+  const common::time::RealClock clock;
+  Pipeline::Options options = Options("1f1b", 1, 2);
+  options.device = [&clock](int) {
+    return device::virtual_device::CreateVirtualDevice(clock).value();
+  };
+  ASSERT_OK_AND_ASSIGN(const auto pipeline,
+                       Pipeline::Create(std::move(options)));
+  Executor& executor = pipeline->executor(0);
+  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 1)));
+  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 2)));
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(1).
+  const auto came = clock.Monotonic() + absl::Milliseconds(20);
+  ASSERT_OK(executor.Enqueue(Release(1), came));
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // ApplyAck(1).
+  ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(2).
+  EXPECT_GE(clock.Monotonic(), came);
 }
 
 TEST(ExecutorTest, BadProgramIsRefusedBeforeAnythingRuns) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/time/clock.h"
 #include "server/service/job_runner.h"
 #include "tests/server/service/recorded.h"
 
@@ -17,7 +18,8 @@ class FakeJobRunner final : public server::service::JobRunner {
   struct Call {
     std::string what;  // The method's name.
     int64_t epoch = 0;
-    absl::Status cause;  // Of Abort.
+    absl::Status cause;                // Of Abort.
+    common::time::MonotonicTime came;  // Of Run.
   };
 
   void CheckInputs(int64_t epoch, v1::CheckInputs) override {
@@ -29,8 +31,8 @@ class FakeJobRunner final : public server::service::JobRunner {
   void Assemble(int64_t epoch, v1::Assignment) override {
     calls.Put({.what = "Assemble", .epoch = epoch});
   }
-  void Run(int64_t epoch, server::service::RunAction) override {
-    calls.Put({.what = "Run", .epoch = epoch});
+  void Run(int64_t epoch, server::service::RunAction work) override {
+    calls.Put({.what = "Run", .epoch = epoch, .came = work.came});
   }
   void Abort(const server::service::AbortAction& abort) override {
     calls.Put({.what = "Abort", .epoch = abort.epoch, .cause = abort.cause});

@@ -133,6 +133,15 @@ TEST_F(SessionLoopTest, WorkGoesToTheRunnerAndItsReportsToTheCoordinator) {
   EXPECT_EQ(sent->step_report().acked_seq(), 4);
 }
 
+TEST_F(SessionLoopTest, WorkSaysWhenItCame) {
+  const auto stream = Connect();
+  clock_.Advance(absl::Milliseconds(5));
+  v1::CoordinatorMessage message = Message(1, 1);
+  message.mutable_release()->set_step(1);
+  stream.listener.on_message(message);
+  EXPECT_EQ(NextCall().came, clock_.Monotonic());
+}
+
 TEST_F(SessionLoopTest, BeatsWhenItsTimeHasCome) {
   Connect();
   clock_.Advance(absl::Seconds(1));

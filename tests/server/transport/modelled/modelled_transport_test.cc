@@ -25,12 +25,32 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kMs = absl::Milliseconds(1);
 
+// Lets somebody else look, each time that it is looked at.
+class WatchedEvent final : public device::HostEvent {
+ public:
+  WatchedEvent(const common::time::Clock& clock,
+               const std::function<void()>& looked)
+      : HostEvent(clock), looked_(looked) {}
+  bool Done() const override {
+    if (looked_) looked_();
+    return HostEvent::Done();
+  }
+
+ private:
+  const std::function<void()>& looked_;
+};
+
 // Delivers when the test says so, messages of all edges in their order.
 class FakeCarrier final : public Transport {
  public:
-  explicit FakeCarrier(const common::time::Clock& clock) : clock_(clock) {}
+  explicit FakeCarrier(const common::time::Clock& clock)
+      : clock_(clock), ended_(std::make_shared<device::HostEvent>(clock)) {
+    ended_->Reset();
+  }
 
   void Deliver() { under_way_.at(delivered_++)->Signal(absl::OkStatus()); }
+  // Calls it while an event of this carrier is looked at.
+  void OnLook(std::function<void()> looked) { looked_ = std::move(looked); }
   void Fail(const Failure& failure) {
     failure_ = failure;
     FailAll();
@@ -40,8 +60,9 @@ class FakeCarrier final : public Transport {
   absl::Status Connect(absl::Time) override { return absl::OkStatus(); }
   std::vector<Edge> Unconnected() const override { return {}; }
   absl::StatusOr<std::unique_ptr<device::Event>> CreateEvent() override {
-    return std::make_unique<device::HostEvent>(clock_);
+    return std::make_unique<WatchedEvent>(clock_, looked_);
   }
+  std::shared_ptr<const device::Event> ended() const override { return ended_; }
   void Send(const Edge&, const Tag&, const device::Tensor&, device::Stream&,
             device::Event& done) override {
     Begin(done);
@@ -50,6 +71,7 @@ class FakeCarrier final : public Transport {
                device::Event& done) override {
     Begin(done);
   }
+  void StepAside() override {}
   Failure failure() const override { return failure_; }
   void OnFailure(std::function<void(const Failure&)> callback) override {
     on_failure_ = std::move(callback);
@@ -62,6 +84,7 @@ class FakeCarrier final : public Transport {
 
  private:
   void FailAll() {
+    ended_->Signal(failure_.status);
     for (; delivered_ < under_way_.size(); ++delivered_) {
       under_way_[delivered_]->Signal(failure_.status);
     }
@@ -73,6 +96,8 @@ class FakeCarrier final : public Transport {
   }
 
   const common::time::Clock& clock_;
+  const std::shared_ptr<device::HostEvent> ended_;
+  std::function<void()> looked_;
   std::vector<device::HostEvent*> under_way_;
   size_t delivered_ = 0;
   Failure failure_;
@@ -197,6 +222,24 @@ TEST_F(ModelledTransportTest, AnEventServesOneMessageAfterTheOther) {
   clock_.Advance(kMs);
   carrier_->Deliver();
   ExpectArrivalAt(*message, 3 * kMs);
+}
+
+// Monitors look at any time, in the midst of the engine's look too.
+TEST_F(ModelledTransportTest, TwoMayLookAtOneTime) {
+  Model({.seconds_per_byte = 1e-3});
+  const auto first = Receive(1, Activation(0));
+  const auto second = Receive(1, Activation(0));
+  carrier_->Deliver();
+  carrier_->Deliver();
+  clock_.Advance(8 * kMs);
+  bool looks = false;
+  carrier_->OnLook([&] {
+    if (std::exchange(looks, true)) return;
+    EXPECT_EQ(Arrival(*second), 8 * kMs);
+    looks = false;
+  });
+  EXPECT_EQ(Arrival(*second), 8 * kMs);
+  EXPECT_EQ(Arrival(*first), 4 * kMs);
 }
 
 TEST_F(ModelledTransportTest, AnAbortFailsWhatIsOnTheWire) {

@@ -1,11 +1,13 @@
 // The rules of an edge, driven frame by frame.
 #include "server/transport/tcp/protocol.h"
 
+#include <optional>
 #include <random>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "common/time/real_clock.h"
 #include "gmock/gmock.h"
 #include "tests/matchers/status_matchers.h"
 
@@ -28,7 +30,8 @@ struct Item {
   }
 
   std::vector<float> values;
-  device::HostEvent done;
+  common::time::RealClock clock;
+  device::HostEvent done{clock};
   std::shared_ptr<Operation> operation = std::make_shared<Operation>();
 };
 
@@ -58,6 +61,25 @@ TEST(SourceProtocolTest, NothingIsSentWithoutAGrant) {
   EXPECT_EQ(sent->payload.size(), 16u);
   EXPECT_EQ(static_cast<const void*>(sent->payload.data()), item.values.data());
   EXPECT_FALSE(source.Next().has_value());
+}
+
+TEST(SourceProtocolTest, AMessageIsCompleteSinceWordOfItCame) {
+  SourceProtocol source;
+  Item noted(1), read(2);
+  source.Add(noted.operation);
+  source.Add(read.operation);
+  ASSERT_THAT(source.OnFrame(Grant(2, 0)), IsOk());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(source.Next().has_value());
+    source.OnWritten();
+  }
+  const auto came = read.clock.Monotonic() - absl::Seconds(1);
+  source.NoteArrival(came);
+  ASSERT_THAT(source.OnFrame(Grant(2, 1)), IsOk());
+  EXPECT_EQ(noted.done.done_at(), came);
+  source.NoteArrival(std::nullopt);
+  ASSERT_THAT(source.OnFrame(Grant(2, 2)), IsOk());
+  EXPECT_GT(read.done.done_at(), came);
 }
 
 TEST(SourceProtocolTest, AMessageIsCompleteWhenItWasReceived) {
