@@ -170,6 +170,38 @@ void Admission::HoldOwn(const Need& need, int stage, Op op,
   }
 }
 
+bool Admission::AllowsWeightBackwards(int stage, const Holding& holding) const {
+  const Need& need = needs_[stage];
+  const int64_t bytes = holding.ranks[need.rank].bytes;
+  const int64_t more = own_ ? MoreForForward(need, stage, holding) +
+                                  MoreForInput(need, holding.stages[stage])
+                            : std::max(need.forward, need.weight);
+  return bytes + more <= need.budget;
+}
+
+bool Admission::AllowsInputBackwards(int stage, const Holding& holding) const {
+  const Need& need = needs_[stage];
+  return own_ || need.growth >= 0 ||
+         holding.ranks[need.rank].bytes - need.growth <= need.budget;
+}
+
+void Admission::HoldBackwards(int stage, Op op, Holding* holding) const {
+  const Need& need = needs_[stage];
+  if (own_) {
+    StageHolding& own = holding->stages[stage];
+    if (op == Op::kBackwardWeight) {
+      HoldOwn(need, stage, Op::kForward, holding);
+      HoldOwn(need, stage, Op::kBackwardInput, holding);
+    } else {
+      --(op == Op::kBackwardInput ? own.put_off : own.in_flight);
+    }
+    return;
+  }
+  holding->ranks[need.rank].bytes += op == Op::kBackwardWeight  ? need.weight
+                                     : op == Op::kBackwardInput ? -need.growth
+                                                                : -need.forward;
+}
+
 HoldingChange Admission::Before(int stage, const Holding& holding) const {
   const Need& need = needs_[stage];
   HoldingChange before{.rank = holding.ranks[need.rank]};

@@ -110,6 +110,14 @@ class Admission {
   bool AllowsForwardAfterInput(int stage, const Holding& holding) const;
   bool AllowsInputAfterForward(int stage, const Holding& holding) const;
 
+  // Of a step that is played out from its end, on a rank of one stage: a W
+  // takes what its micro-batch holds, its I gives back what that adds, its F
+  // the rest. A W leaves room for an I that needs more: at most one of those
+  // held has begun it. Nothing is taken of `put_off` of shared places.
+  bool AllowsWeightBackwards(int stage, const Holding& holding) const;
+  bool AllowsInputBackwards(int stage, const Holding& holding) const;
+  void HoldBackwards(int stage, Op op, Holding* holding) const;
+
   void Hold(int stage, Op op, Holding* holding) const;
   // What Hold() will change, to take it back.
   HoldingChange Before(int stage, const Holding& holding) const;

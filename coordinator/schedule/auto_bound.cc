@@ -104,18 +104,18 @@ class Bound {
     const double start = head_[stages.front()];
     const double first_input = first_input_[stages.back()];
     const double all = start + m_ * (forward + backward);
-    const double from_first_input =
-        first_input + m_ * backward +
+    const double forwards_left =
         std::max(0.0, m_ * forward - ForwardsBefore(r, first_input - start));
+    const double from_first_input = first_input + m_ * backward + forwards_left;
     // While the last I runs at most this many still wait for their W: its own
     // at least, which may be the rest of a B.
     const int fitting =
         stages.size() > 1
             ? m_
             : std::max(1, Fitting(problem_.budget[r], least_weight));
-    const double to_last_input = start + m_ * (forward + input) +
-                                 std::max(0, m_ - fitting) * weight +
-                                 tail_[stages.front()];
+    const double to_last_input =
+        std::max(start + m_ * forward, first_input + forwards_left) +
+        m_ * input + std::max(0, m_ - fitting) * weight + tail_[stages.front()];
     const TiedTails tied = TiedTailsOf(problem_, r);
     return std::max({all + tied.after_rank, from_first_input + tied.after_rank,
                      to_last_input + tied.after_chain});
@@ -166,8 +166,12 @@ class Bound {
     const double last =
         to_input + times_[s].input +
         std::max(tail_[s], times_[s].backward - times_[s].input);
-    const int before = (m_ + fitting - 1) / fitting - 1;
-    return head_[s] + before * (to_input + times_[s].backward) + last;
+    const int before = (m_ - 1) / fitting;
+    // The last micro-batch of the first round that has one after it is held up
+    // by those before it, and their F of the second round.
+    const int ahead = before > 0 ? (m_ - 1) % fitting : 0;
+    return head_[s] + before * (to_input + times_[s].backward) +
+           ahead * (times_[s].forward + times_[s].backward) + last;
   }
 
   const AutoProblem& problem_;

@@ -18,9 +18,11 @@ namespace penstock::coordinator::schedule {
 //   H + M (F + I + W)
 //   P + M (I + W) + the M F less what fits between H and P: at most k of them,
 //   no faster than the slowest rank above sends them
-//   H + M (F + I) + (M - k) W + T + W of stage 0
-//   H + ceil(M / k) round trips, the last without its W but with T and W of
+//   the larger of H + M F and P + those M F, then M I + (M - k) W + T + W of
 //   stage 0
+//   H + ceil(M / k) round trips, the last without its W but with T and W of
+//   stage 0; before the second one the F, I and W of as many micro-batches as
+//   are ahead of the last in its round
 //   H + M periods of F and all of the way back; P + M periods of I, T and W of
 //   stage 0: with one send buffer a period is a command and its transfer
 // and what follows for a tied weight; for a rank with several stages its sums,

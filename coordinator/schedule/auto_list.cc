@@ -1,44 +1,12 @@
 #include "coordinator/schedule/auto_list.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "coordinator/schedule/auto_admission.h"
+#include "coordinator/schedule/auto_earliest_rank.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// The least of one value a rank, with the lowest rank that has it.
-class EarliestRank {
- public:
-  explicit EarliestRank(int ranks) {
-    while (width_ < ranks) width_ *= 2;
-    tree_.assign(2 * width_, kNever);
-    for (int r = 0; r < ranks; ++r) Set(r, 0);
-  }
-  void Set(int rank, double value) {
-    int i = width_ + rank;
-    tree_[i] = value;
-    for (i /= 2; i > 0; i /= 2) {
-      const double least = std::min(tree_[2 * i], tree_[2 * i + 1]);
-      if (tree_[i] == least) return;
-      tree_[i] = least;
-    }
-  }
-  double Of(int rank) const { return tree_[width_ + rank]; }
-  double Least() const { return tree_[1]; }
-  int Find() const {
-    int i = 1;
-    while (i < width_) i = 2 * i + (tree_[2 * i] == tree_[1] ? 0 : 1);
-    return i - width_;
-  }
-
- private:
-  int width_ = 1;
-  std::vector<double> tree_;
-};
 
 class ListScheduler {
  public:

@@ -9,6 +9,7 @@
 
 #include "coordinator/schedule/auto_beam.h"
 #include "coordinator/schedule/auto_list.h"
+#include "coordinator/schedule/auto_replay.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
@@ -33,8 +34,15 @@ constexpr Preference kPreferences[] = {
     {First::kTurns, 0.75, 0.5},  {First::kInput, 0, 1},
 };
 
-// Of them, those played with each split of own places.
+// Of these, how many are played with each split of own places; and how many
+// where what they give can be replayed, with all splits and with each.
 constexpr int kSplitPreferences = 6;
+constexpr int kReplayedLists = 4;
+constexpr int kReplayedSplits = 1;
+// Rounds in vain after which commands are put later in the order, and by how
+// many places at most.
+constexpr int kRoundsInPlace = 4;
+constexpr int kMostLater = 3;
 
 // Pseudo-random numbers that are the same everywhere.
 class Dice {
@@ -43,6 +51,8 @@ class Dice {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<int>((state_ >> 33) % static_cast<uint64_t>(end));
   }
+  // 0, or a multiple of 1/16 below 1.
+  double Share() { return Below(16) / 16.0; }
 
  private:
   uint64_t state_ = 1;
@@ -77,8 +87,8 @@ class Search {
   bool Optimal() const { return Known() <= limits_.bound * (1 + kTolerance); }
 
   void PlayLists() {
-    for (const Preference& preference : kPreferences) {
-      Play({.ranks = std::vector<Preference>(problem_.ranks, preference)});
+    for (int i = 0; i < ListsToPlay(); ++i) {
+      Play({.ranks = std::vector<Preference>(problem_.ranks, kPreferences[i])});
       if (Optimal() || !MayPlay()) break;
     }
     PlaySplits();
@@ -86,8 +96,18 @@ class Search {
       Play({.ranks = std::vector<Preference>(problem_.ranks),
             .backward = Backward::kWhole});
     }
-    Mix();
+    if (MayReplay()) {
+      ReplayLists();
+    } else {
+      Mix();
+    }
     Shallower();
+  }
+
+  bool MayReplay() const { return problem_.chunks == 1; }
+  int ListsToPlay() const {
+    return MayReplay() ? kReplayedLists
+                       : static_cast<int>(std::size(kPreferences));
   }
 
   // The same with places kept for what I adds, which else only get the room
@@ -95,10 +115,11 @@ class Search {
   void PlaySplits() {
     if (problem_.places != Places::kOwn) return;
     using Slots = PlaceSplit::Slots;
+    const int lists = MayReplay() ? kReplayedSplits : kSplitPreferences;
     for (const Slots slots : {Slots::kAsTaken, Slots::kEven, Slots::kByDepth}) {
       if (slots != Slots::kAsTaken && problem_.chunks == 1) break;
       for (const double share : {1.0, 0.5, 0.0}) {
-        for (int i = 0; i < kSplitPreferences; ++i) {
+        for (int i = 0; i < lists; ++i) {
           if (Optimal() || !MayPlay()) return;
           Play({.ranks =
                     std::vector<Preference>(problem_.ranks, kPreferences[i]),
@@ -110,6 +131,64 @@ class Search {
 
   // Two lists are kept for Shallower().
   bool MayPlay() const { return list_work_ >= 3 * commands(); }
+
+  // Replays the best list backwards and forwards, each time from what the last
+  // one gave, though it be longer: that gets on better than going back.
+  void ReplayLists() {
+    Dice dice;
+    Orders orders = std::move(list_orders_);
+    int in_vain = 0;
+    while (!orders.empty() && list_work_ >= 4 * commands() && !Optimal()) {
+      const double known = Known();
+      ReplayOptions options = AnyPatience(&dice);
+      if (in_vain >= kRoundsInPlace) options.later = AnyPlaces(&dice);
+      options.direction = ReplayOptions::Direction::kBackwards;
+      orders = PlayAgain(orders, options);
+      options.later.clear();
+      options.direction = ReplayOptions::Direction::kForwards;
+      if (!orders.empty()) orders = PlayAgain(orders, options);
+      in_vain = Known() < known ? 0 : in_vain + 1;
+    }
+  }
+
+  ReplayOptions AnyPatience(Dice* dice) const {
+    constexpr double kShares[] = {0, 0.25, 0.5, 1};
+    ReplayOptions options{.split = policy_.split};
+    if (problem_.places == Places::kOwn && dice->Below(2) == 0) {
+      options.split.held_share = kShares[dice->Below(std::size(kShares))];
+    }
+    options.patience.forward = kShares[dice->Below(std::size(kShares))];
+    options.patience.input = kShares[dice->Below(std::size(kShares))];
+    options.patience.weight = kShares[dice->Below(std::size(kShares))];
+    return options;
+  }
+
+  std::vector<PerCommand> AnyPlaces(Dice* dice) const {
+    const double most = dice->Below(kMostLater + 1);
+    std::vector<PerCommand> later(problem_.ranks);
+    for (PerCommand& rank : later) {
+      rank = {most * dice->Share(), most * dice->Share(), most * dice->Share()};
+    }
+    return later;
+  }
+
+  // Nothing where the budgets are too small.
+  Orders PlayAgain(const Orders& orders, const ReplayOptions& options) {
+    list_work_ -= commands();
+    ListResult result = Replay(problem_, orders, options);
+    if (!result.finished) return {};
+    result.makespan = TimeOrders(problem_, result.orders).makespan;
+    if (result.makespan <= Known() * (1 - kTolerance)) {
+      best_ = {.orders = result.orders, .makespan = result.makespan};
+      best_policy_ = {};
+    }
+    return std::move(result.orders);
+  }
+
+  void Time(ListResult* result) const {
+    if (!problem_.tied_edges) return;
+    result->makespan = TimeOrders(problem_, result->orders).makespan;
+  }
 
   // Gives some neighbouring ranks another preference, as long as that helps.
   void Mix() {
@@ -133,12 +212,11 @@ class Search {
     list_work_ -= commands();
     ListResult result = ScheduleList(problem_, policy);
     if (!result.finished) return;
-    if (problem_.tied_edges) {
-      result.makespan = TimeOrders(problem_, result.orders).makespan;
-    }
+    Time(&result);
     if (result.makespan <= policy_makespan_) {
       policy_ = policy;
       policy_makespan_ = result.makespan;
+      if (MayReplay()) list_orders_ = result.orders;
     }
     if (result.makespan > Known() * (1 - kTolerance)) return;
     best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
@@ -149,22 +227,31 @@ class Search {
   // 2 K micro-batches are enough for most steps, 2 (K - r) - 1 for equal
   // stages.
   void Shallower() {
-    if (best_policy_.ranks.empty() || list_work_ < 2 * commands()) return;
-    ListPolicy policy = best_policy_;
+    if (!best_.has_value() || list_work_ < 2 * commands()) return;
     for (const bool falling : {false, true}) {
+      std::vector<int> most(problem_.ranks);
       for (int r = 0; r < problem_.ranks; ++r) {
-        policy.ranks[r].most_in_flight =
-            problem_.chunks *
-            (falling ? 2 * (problem_.ranks - r) - 1 : 2 * problem_.ranks);
+        most[r] = problem_.chunks *
+                  (falling ? 2 * (problem_.ranks - r) - 1 : 2 * problem_.ranks);
       }
-      ListResult result = ScheduleList(problem_, policy);
+      ListResult result = BestWithAtMost(most);
       if (!result.finished) return;
-      if (problem_.tied_edges) {
-        result.makespan = TimeOrders(problem_, result.orders).makespan;
-      }
+      Time(&result);
       if (result.makespan > best_->makespan * (1 + kTolerance)) return;
       best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
     }
+  }
+
+  ListResult BestWithAtMost(const std::vector<int>& in_flight) const {
+    if (best_policy_.ranks.empty()) {
+      return Replay(problem_, best_->orders,
+                    {.most_in_flight = in_flight, .split = policy_.split});
+    }
+    ListPolicy policy = best_policy_;
+    for (int r = 0; r < problem_.ranks; ++r) {
+      policy.ranks[r].most_in_flight = in_flight[r];
+    }
+    return ScheduleList(problem_, policy);
   }
 
   // Wider and wider, until one proves that there is nothing better.
@@ -191,6 +278,7 @@ class Search {
   ListPolicy best_policy_;  // What made it, if a list did.
   ListPolicy policy_;       // What Mix() changes, and what that takes.
   double policy_makespan_ = std::numeric_limits<double>::infinity();
+  Orders list_orders_;  // Those of policy_, where they can be replayed.
 };
 
 }  // namespace

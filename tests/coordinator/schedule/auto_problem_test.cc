@@ -10,9 +10,11 @@
 #include "coordinator/schedule/auto_beam.h"
 #include "coordinator/schedule/auto_bound.h"
 #include "coordinator/schedule/auto_list.h"
+#include "coordinator/schedule/auto_replay.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/memory_use.h"
 #include "coordinator/schedule/simulator.h"
+#include "coordinator/schedule/verifier.h"
 #include "gtest/gtest.h"
 #include "tests/coordinator/schedule/auto_settings.h"
 #include "tests/coordinator/schedule/example_schedules.h"
@@ -131,6 +133,13 @@ TEST(TimeOrders, SaysThatAnOrderCannotFinish) {
   EXPECT_FALSE(TimeOrders(problem, stuck).finished);
 }
 
+void ExpectWithinBudgets(const AutoProblem& problem, const Orders& orders) {
+  const std::vector<int64_t> peaks = PeakHeld(problem, orders);
+  for (int r = 0; r < problem.ranks; ++r) {
+    EXPECT_LE(peaks[r], problem.budget[r]);
+  }
+}
+
 // With room for three micro-batches and for one between its I and its W.
 void GiveOwnPlaces(const Placement& placement, Memory* memory) {
   memory->places = Places::kOwn;
@@ -185,12 +194,69 @@ TEST(AutoSearches, ReportWhatTheirOrdersTake) {
       EXPECT_TRUE(timing.finished);
       // A list may have waited in vain.
       EXPECT_LE(timing.makespan, makespan * (1 + kNear));
-      const std::vector<int64_t> peaks = PeakHeld(problem, orders);
-      for (int r = 0; r < shape.ranks; ++r) {
-        EXPECT_LE(peaks[r], problem.budget[r]);
-      }
+      ExpectWithinBudgets(problem, orders);
     }
   }
+}
+
+// Of 1f1b, whose B become I and W, and of each order that a replay gave.
+TEST(Replay, GivesOrdersThatFitAndTakeWhatItReportsInBothDirections) {
+  using Direction = ReplayOptions::Direction;
+  std::mt19937 random(6);
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    const int ranks = 1 + static_cast<int>(random() % 5);
+    const int micro_batches = 1 + static_cast<int>(random() % 9);
+    AutoSetting setting =
+        RandomSetting(micro_batches, LoopPlacement({.ranks = ranks}),
+                      {.spread = StageSpread::kUnlike,
+                       .longest_transfer = 1,
+                       .most_fitting = 3,
+                       .bytes = true},
+                      &random);
+    LoweringOptions& options = setting.choice.options;
+    options.memory.slot = {};
+    options.send_buffers = 1 + i % 2;
+    if (i % 4 < 2) GiveOwnPlaces(setting.choice.placement, &options.memory);
+    const AutoProblem problem =
+        MakeAutoProblem(micro_batches, setting.choice.placement, options);
+    ASSERT_OK_AND_ASSIGN(
+        Schedule schedule,
+        Generate("1f1b", {.ranks = ranks, .micro_batches = micro_batches}));
+    for (int round = 0; round < 6; ++round) {
+      ReplayOptions replay{.direction = round % 2 == 0 ? Direction::kBackwards
+                                                       : Direction::kForwards,
+                           .patience = {0.5, 0.25, 1}};
+      if (round > 1) replay.later.assign(ranks, {2, 0.5, 1});
+      replay.split.held_share = i % 8 / 16.0;
+      if (round > 3) replay.most_in_flight.assign(ranks, 2);
+      ListResult result = Replay(problem, schedule.orders, replay);
+      ASSERT_TRUE(result.finished);
+      schedule.orders = std::move(result.orders);
+      EXPECT_OK(Verify(schedule, {}));
+      // A replay may have waited in vain.
+      EXPECT_LE(TimeOrders(problem, schedule.orders).makespan,
+                result.makespan * (1 + kNear));
+      ExpectWithinBudgets(problem, schedule.orders);
+    }
+  }
+}
+
+// Once I and W are apart the W of 1f1b fill the gaps at its end.
+TEST(Replay, ClosesTheGapsOfAnOrder) {
+  const Placement placement = LoopPlacement({.ranks = 4});
+  const AutoProblem problem =
+      MakeAutoProblem(8, placement, {.costs = UniformCosts({.ranks = 4}, {})});
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Generate("1f1b", {.ranks = 4, .micro_batches = 8}));
+  EXPECT_NEAR(TimeOrders(problem, schedule.orders).makespan, 3 * (8 + 3),
+              kNear);
+  const ListResult backwards =
+      Replay(problem, schedule.orders,
+             {.direction = ReplayOptions::Direction::kBackwards});
+  const ListResult forwards = Replay(problem, backwards.orders, {});
+  // What zb-h1 takes, the least for a loop.
+  EXPECT_NEAR(forwards.makespan, 3 * 8 + 3, kNear);
 }
 
 }  // namespace

@@ -258,6 +258,21 @@ TEST(AutoSchedule, LargeStepsAreCloseToTheLowerBound) {
   }
 }
 
+// Stages that differ, of which lists alone leave some 1.3 % above it.
+TEST(AutoSchedule, ReplaysBringUnevenStagesCloseToTheLowerBound) {
+  std::mt19937 random(20261130);
+  for (int i = 0; i < 48; ++i) {
+    SCOPED_TRACE(i);
+    const AutoSetting setting = LargeSetting(StageSpread::kUneven, 0, &random);
+    ASSERT_OK_AND_ASSIGN(
+        const AutoSchedule made,
+        MakeAutoSchedule(setting.micro_batches, {setting.choice}));
+    EXPECT_LE(made.makespan, 1.002 * StepLowerBound(setting.micro_batches,
+                                                    setting.choice.placement,
+                                                    setting.choice.options));
+  }
+}
+
 // With chunks the fewest slots stop most orders for good: room is left for
 // more, rather than going back to one micro-batch at a time.
 TEST(AutoSchedule, LeavesRoomForTheSlotsThatChunksNeed) {

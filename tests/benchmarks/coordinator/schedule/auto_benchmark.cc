@@ -1,6 +1,7 @@
 // The automatic scheduler: how far its steps are from the exact optimum (small
-// steps) and from the lower bound (large ones at the memory of 2 K stages), and
-// how long it takes for 32 ranks and 256 micro-batches, lowering and
+// steps) and from the lower bound (large ones at the memory of 2 K stages, with
+// how many of them may be more than 0.5 % longer than need be), and how long it
+// takes for 32 ranks and 256 micro-batches, lowering and
 // verification included.
 //
 //   build/dev/benchmarks/auto_benchmark [--settings=N] [Google Benchmark's]
@@ -22,12 +23,15 @@
 #include "coordinator/schedule/auto_schedule.h"
 #include "tests/coordinator/schedule/auto_settings.h"
 #include "tests/coordinator/schedule/exact_oracle.h"
+#include "tests/coordinator/schedule/step_proof.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
 
 constexpr int kSettings = 240;
 constexpr int kSeed = 20261130;
+// Of large steps, above the optimum.
+constexpr double kNear = 0.005;
 
 AutoSchedule Made(int micro_batches, const std::vector<AutoChoice>& choices) {
   absl::StatusOr<AutoSchedule> made = MakeAutoSchedule(micro_batches, choices);
@@ -35,14 +39,22 @@ AutoSchedule Made(int micro_batches, const std::vector<AutoChoice>& choices) {
   return *std::move(made);
 }
 
-// One row; gaps as shares.
-void Print(const std::string& what, std::vector<double> gaps) {
+OracleSetting OracleSettingOf(const AutoSetting& setting) {
+  const LoweringOptions& options = setting.choice.options;
+  return {.micro_batches = setting.micro_batches,
+          .costs = options.costs,
+          .memory = options.memory,
+          .send_buffers = options.send_buffers};
+}
+
+// One row; gaps as shares, and how many may be too large.
+void Print(const std::string& what, std::vector<double> gaps, int unproved) {
   std::sort(gaps.begin(), gaps.end());
   const size_t last = gaps.size() - 1;
   std::cout << absl::StrFormat(
-      "| %-52s | %4d | %8.4f %% | %8.4f %% | %8.4f %% | %8.4f %% |\n", what,
-      gaps.size(), 100 * gaps[last / 2], 100 * gaps[last * 9 / 10],
-      100 * gaps[last * 99 / 100], 100 * gaps[last]);
+      "| %-52s | %4d | %8.4f %% | %8.4f %% | %8.4f %% | %8.4f %% | %3d |\n",
+      what, gaps.size(), 100 * gaps[last / 2], 100 * gaps[last * 9 / 10],
+      100 * gaps[last * 99 / 100], 100 * gaps[last], unproved);
 }
 
 void PrintGapsToOptimum(int settings) {
@@ -51,21 +63,15 @@ void PrintGapsToOptimum(int settings) {
   int unproved = 0;
   for (int i = 0; i < settings; ++i) {
     const AutoSetting setting = SmallSetting(i, &random);
-    const LoweringOptions& options = setting.choice.options;
     const double makespan =
         Made(setting.micro_batches, {setting.choice}).makespan;
     const absl::StatusOr<Optimum> optimum =
-        FindOptimum({.micro_batches = setting.micro_batches,
-                     .costs = options.costs,
-                     .memory = options.memory,
-                     .send_buffers = options.send_buffers},
-                    {.upper_bound = makespan});
+        FindOptimum(OracleSettingOf(setting), {.upper_bound = makespan});
     CHECK(optimum.ok()) << optimum.status();
     unproved += !optimum->proved;
     gaps.push_back(makespan / optimum->makespan - 1);
   }
-  Print("above the exact optimum: K <= 4, M <= 8", gaps);
-  std::cout << "of these the oracle could not prove " << unproved << "\n\n";
+  Print("above the exact optimum: K <= 4, M <= 8", gaps, unproved);
 }
 
 void PrintGapsToBound(int settings) {
@@ -84,16 +90,21 @@ void PrintGapsToBound(int settings) {
         Row{"and transfers up to F", StageSpread::kUnlike, 1}}) {
     std::mt19937 random(kSeed);
     std::vector<double> gaps;
+    int unproved = 0;
     for (int i = 0; i < settings; ++i) {
       const AutoSetting setting =
           LargeSetting(row.spread, row.longest_transfer, &random);
-      gaps.push_back(Made(setting.micro_batches, {setting.choice}).makespan /
-                         StepLowerBound(setting.micro_batches,
-                                        setting.choice.placement,
-                                        setting.choice.options) -
+      const double makespan =
+          Made(setting.micro_batches, {setting.choice}).makespan;
+      gaps.push_back(makespan / StepLowerBound(setting.micro_batches,
+                                               setting.choice.placement,
+                                               setting.choice.options) -
                      1);
+      unproved +=
+          gaps.back() > kNear && !StepProof(OracleSettingOf(setting))
+                                      .NoneTakesAtMost(makespan / (1 + kNear));
     }
-    Print(std::string("above the lower bound: ") + row.what, gaps);
+    Print(std::string("above the lower bound: ") + row.what, gaps, unproved);
   }
   std::cout << "\n";
 }
@@ -155,8 +166,8 @@ int SettingsOf(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace penstock::coordinator::schedule;  // NOLINT
   const int settings = SettingsOf(argc, argv);
-  std::cout << "| step | settings | median | p90 | p99 | most |\n"
-               "| --- | --- | --- | --- | --- | --- |\n";
+  std::cout << "| step | settings | median | p90 | p99 | most | unproved |\n"
+               "| --- | --- | --- | --- | --- | --- | --- |\n";
   PrintGapsToOptimum(settings);
   PrintGapsToBound(settings);
   RegisterTimes();
