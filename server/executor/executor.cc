@@ -100,8 +100,8 @@ Executor::~Executor() {
   transport_.reset();
 }
 
-absl::Status Executor::Enqueue(const v1::StepCommands& commands, Came came) {
-  const auto now = deps_.clock->Monotonic();
+absl::Status Executor::Enqueue(const v1::StepCommands& commands,
+                               common::time::MonotonicTime came) {
   ASSIGN_OR_RETURN(Program program, LowerCommands(assignment_, commands));
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(stopped_);
@@ -114,22 +114,22 @@ absl::Status Executor::Enqueue(const v1::StepCommands& commands, Came came) {
   } else if (program.step != queued_step_) {
     return OutOfTurn("EVALUATE", program.step, queued_step_);
   }
-  work_.push_back({.item = std::move(program), .came = came.value_or(now)});
+  work_.push_back({.item = std::move(program), .came = came});
   return absl::OkStatus();
 }
 
-absl::Status Executor::Enqueue(const v1::End& end, Came came) {
-  const auto now = deps_.clock->Monotonic();
+absl::Status Executor::Enqueue(const v1::End& end,
+                               common::time::MonotonicTime came) {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(stopped_);
   if (ends_) return absl::FailedPreconditionError("END after END");
   ends_ = true;
-  work_.push_back({.item = end, .came = came.value_or(now)});
+  work_.push_back({.item = end, .came = came});
   return absl::OkStatus();
 }
 
-absl::Status Executor::Enqueue(const v1::ReleaseStep& release, Came came) {
-  const auto now = deps_.clock->Monotonic();
+absl::Status Executor::Enqueue(const v1::ReleaseStep& release,
+                               common::time::MonotonicTime came) {
   if (release.decision() != v1::ReleaseStep::DECISION_APPLY &&
       release.decision() != v1::ReleaseStep::DECISION_SKIP) {
     return absl::InvalidArgumentError(
@@ -146,7 +146,7 @@ absl::Status Executor::Enqueue(const v1::ReleaseStep& release, Came came) {
             ? absl::StrCat("step ", applied_step_ + 1, " is at the barrier")
             : "no step is at the barrier"));
   }
-  release_ = Release{.step = release, .came = came.value_or(now)};
+  release_ = Release{.step = release, .came = came};
   return absl::OkStatus();
 }
 
@@ -170,8 +170,10 @@ void Executor::Engine() {
   // it is held.
   if (!compute_->modelled_now().has_value()) device::BecomeComputeThread();
   while (std::optional<Work> work = NextWork()) {
-    const absl::Status status = std::visit(
-        [&](const auto& item) { return Run(item, work->came); }, work->item);
+    const auto* program = std::get_if<Program>(&work->item);
+    const absl::Status status = program != nullptr
+                                    ? Run(*program, work->came)
+                                    : Run(std::get<v1::End>(work->item));
     if (status.ok()) continue;
     // What a failed transport did to the stream is not the cause.
     const transport::Failure cause = transport_->failure();
@@ -243,8 +245,7 @@ absl::StatusOr<Executor::Release> Executor::AwaitRelease() {
   return release;
 }
 
-absl::Status Executor::Run(const v1::End& end,
-                           common::time::MonotonicTime /*came*/) {
+absl::Status Executor::Run(const v1::End& end) {
   board_.Add(
       {.name = "end", .step = deps_.parameters->step(), .has_deadline = false});
   board_.Started();

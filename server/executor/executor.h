@@ -107,17 +107,16 @@ class Executor {
   // other without a gap; EVALUATE is of the newest queued one; nothing follows
   // END, which is over when the neighbours have come to it too.
   // `came`: when that was there, from which on a stream that models time may
-  // work for it; now, unless somebody knows better.
+  // work for it.
   // InvalidArgument: a bad program (LowerCommands); FailedPrecondition:
   // out of turn; the cause, once stopped. On an error nothing was queued.
-  using Came = std::optional<common::time::MonotonicTime>;
   absl::Status Enqueue(const v1::StepCommands& commands,
-                       Came came = std::nullopt);
-  absl::Status Enqueue(const v1::End& end, Came came = std::nullopt);
+                       common::time::MonotonicTime came);
+  absl::Status Enqueue(const v1::End& end, common::time::MonotonicTime came);
   // The barrier's word on the step that was reported last. FailedPrecondition
   // when the step is not at the barrier; InvalidArgument for no decision.
   absl::Status Enqueue(const v1::ReleaseStep& release,
-                       Came came = std::nullopt);
+                       common::time::MonotonicTime came);
 
   // OK while it works; the cause once it failed, which it reports itself, or
   // was aborted.
@@ -152,7 +151,7 @@ class Executor {
   // The piece before is over. The next one; nothing once stopped.
   std::optional<Work> NextWork();
   absl::Status Run(const Program& program, common::time::MonotonicTime came);
-  absl::Status Run(const v1::End& end, common::time::MonotonicTime came);
+  absl::Status Run(const v1::End& end);
   absl::StatusOr<Release> AwaitRelease();
   // Stops with `failure` and reports it, unless stopped before. `reason` may be
   // empty: the code says enough.

@@ -53,7 +53,7 @@ struct StreamBrokenEvent {
 };
 struct MessageEvent {
   v1::CoordinatorMessage message;
-  common::time::MonotonicTime came{};  // Here, before anybody dealt with it.
+  common::time::MonotonicTime came;  // Here, before anybody dealt with it.
 };
 // The job (assembly or executor) has something for the coordinator. Of an
 // older epoch it is dropped.
@@ -100,7 +100,7 @@ struct AssembleAction {
 struct RunAction {
   int64_t epoch = 0;
   std::variant<v1::StepCommands, v1::ReleaseStep, v1::End> work;
-  common::time::MonotonicTime came{};
+  common::time::MonotonicTime came;
 };
 // Stop the job's work of epochs before `epoch` and free it. The job answers
 // with Aborted. An OK cause: the job is over, and well.

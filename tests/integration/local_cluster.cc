@@ -171,11 +171,11 @@ absl::Status LocalStage::Take(const v1::CoordinatorMessage& message) {
     case v1::CoordinatorMessage::kAssignment:
       return Assemble(message.assignment(), message.epoch());
     case v1::CoordinatorMessage::kCommands:
-      return executor_->Enqueue(message.commands());
+      return executor_->Enqueue(message.commands(), deps_.clock->Monotonic());
     case v1::CoordinatorMessage::kRelease:
-      return executor_->Enqueue(message.release());
+      return executor_->Enqueue(message.release(), deps_.clock->Monotonic());
     case v1::CoordinatorMessage::kEnd:
-      return executor_->Enqueue(message.end());
+      return executor_->Enqueue(message.end(), deps_.clock->Monotonic());
     case v1::CoordinatorMessage::kAbort: {
       if (executor_ != nullptr) {
         executor_->Abort(absl::AbortedError(message.abort().cause().message()));

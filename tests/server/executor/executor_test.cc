@@ -56,33 +56,33 @@ TEST(ExecutorTest, CommandsOutOfTurnAreRefused) {
   const auto refuses = [](const std::string& why) {
     return StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(why));
   };
-  EXPECT_THAT(executor.Enqueue(pipeline->Commands(0, 2)),
+  EXPECT_THAT(pipeline->Enqueue(0, pipeline->Commands(0, 2)),
               refuses("TRAIN of step 2 is out of turn: step 1 is next"));
-  EXPECT_THAT(executor.Enqueue(evaluate(1)),
+  EXPECT_THAT(pipeline->Enqueue(0, evaluate(1)),
               refuses("EVALUATE of step 1 is out of turn: step 0 is next"));
-  EXPECT_THAT(executor.Enqueue(Release(1)),
+  EXPECT_THAT(pipeline->Enqueue(0, Release(1)),
               refuses("release of step 1, but no step is at the barrier"));
-  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 1)));
-  EXPECT_THAT(executor.Enqueue(pipeline->Commands(0, 1)),
+  ASSERT_OK(pipeline->Enqueue(0, pipeline->Commands(0, 1)));
+  EXPECT_THAT(pipeline->Enqueue(0, pipeline->Commands(0, 1)),
               refuses("TRAIN of step 1 is out of turn: step 2 is next"));
 
   ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(1).
-  EXPECT_THAT(executor.Enqueue(Release(2)),
+  EXPECT_THAT(pipeline->Enqueue(0, Release(2)),
               refuses("release of step 2, but step 1 is at the barrier"));
-  EXPECT_THAT(executor.Enqueue(v1::ReleaseStep()),
+  EXPECT_THAT(pipeline->Enqueue(0, v1::ReleaseStep()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("decision 0 is not known")));
-  ASSERT_OK(executor.Enqueue(Release(1)));
+  ASSERT_OK(pipeline->Enqueue(0, Release(1)));
   ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // ApplyAck(1).
   EXPECT_EQ(executor.status().applied_step, 1);
 
-  ASSERT_OK(executor.Enqueue(v1::End()));
-  EXPECT_THAT(executor.Enqueue(v1::End()), refuses("END after END"));
-  EXPECT_THAT(executor.Enqueue(pipeline->Commands(0, 2)),
+  ASSERT_OK(pipeline->Enqueue(0, v1::End()));
+  EXPECT_THAT(pipeline->Enqueue(0, v1::End()), refuses("END after END"));
+  EXPECT_THAT(pipeline->Enqueue(0, pipeline->Commands(0, 2)),
               refuses("commands after END"));
   ASSERT_NE(pipeline->mailbox().Take(), nullptr);
   pipeline->Abort();
-  EXPECT_THAT(executor.Enqueue(pipeline->Commands(0, 2)),
+  EXPECT_THAT(pipeline->Enqueue(0, pipeline->Commands(0, 2)),
               StatusIs(absl::StatusCode::kAborted));
 }
 
@@ -92,13 +92,13 @@ TEST(ExecutorTest, TheStepThatRunsIsCountedAsQueued) {
                        Pipeline::Create(Options("1f1b", 1, 2)));
   Executor& executor = pipeline->executor(0);
   EXPECT_EQ(executor.status().queued, 0);
-  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 1)));
+  ASSERT_OK(pipeline->Enqueue(0, pipeline->Commands(0, 1)));
   EXPECT_EQ(executor.status().queued, 1);
   ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(1).
   EXPECT_EQ(executor.status().queued, 1);
-  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 2)));
+  ASSERT_OK(pipeline->Enqueue(0, pipeline->Commands(0, 2)));
   EXPECT_EQ(executor.status().queued, 2);
-  ASSERT_OK(executor.Enqueue(Release(1)));
+  ASSERT_OK(pipeline->Enqueue(0, Release(1)));
   ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // ApplyAck(1).
   ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(2).
   EXPECT_EQ(executor.status().queued, 1);
@@ -116,8 +116,8 @@ TEST(ExecutorTest, AStepBeginsInTheStreamsTimeWhenItsReleaseCame) {
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(std::move(options)));
   Executor& executor = pipeline->executor(0);
-  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 1)));
-  ASSERT_OK(executor.Enqueue(pipeline->Commands(0, 2)));
+  ASSERT_OK(pipeline->Enqueue(0, pipeline->Commands(0, 1)));
+  ASSERT_OK(pipeline->Enqueue(0, pipeline->Commands(0, 2)));
   ASSERT_NE(pipeline->mailbox().Take(), nullptr);  // StepReport(1).
   const auto came = clock.Monotonic() + absl::Milliseconds(20);
   ASSERT_OK(executor.Enqueue(Release(1), came));
@@ -131,7 +131,7 @@ TEST(ExecutorTest, BadProgramIsRefusedBeforeAnythingRuns) {
                        Pipeline::Create(Options("1f1b", 1, 2)));
   v1::StepCommands commands = pipeline->Commands(0, 1);
   commands.mutable_commands()->RemoveLast();
-  EXPECT_THAT(pipeline->executor(0).Enqueue(commands),
+  EXPECT_THAT(pipeline->Enqueue(0, commands),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("step 1: ends without 0B1")));
   EXPECT_EQ(pipeline->executor(0).status().progress, 0);
@@ -206,7 +206,7 @@ TEST(ExecutorTest, ReportsTimesOfItsCommandsWhenAsked) {
   for (int rank = 0; rank < 2; ++rank) {
     v1::StepCommands commands = pipeline->Commands(rank, 2);
     commands.set_full_timings(true);
-    ASSERT_OK(pipeline->executor(rank).Enqueue(commands));
+    ASSERT_OK(pipeline->Enqueue(rank, commands));
   }
   for (int i = 0; i < 2; ++i) {
     const auto event = pipeline->mailbox().Take();
@@ -246,7 +246,7 @@ TEST(ExecutorTest, NonFiniteGradientIsNamed) {
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(std::move(options)));
   for (int rank = 0; rank < 2; ++rank) {
-    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+    ASSERT_OK(pipeline->Enqueue(rank, pipeline->Commands(rank, 1)));
   }
   for (int i = 0; i < 2; ++i) {
     const auto event = pipeline->mailbox().Take();
@@ -305,7 +305,7 @@ TEST(ExecutorTest, EndWritesTheShardAndClosesInOrder) {
   for (int rank = 0; rank < 3; ++rank) {
     before.push_back(pipeline->executor(rank).status().progress);
     end.set_shard_file(absl::StrCat("shard-", rank));
-    ASSERT_OK(pipeline->executor(rank).Enqueue(end));
+    ASSERT_OK(pipeline->Enqueue(rank, end));
   }
   for (int i = 0; i < 3; ++i) {
     const auto event = pipeline->mailbox().Take();
@@ -340,7 +340,7 @@ TEST(ExecutorTest, EndWithWeightsThatAreNotFiniteIsAFailureAndWritesNothing) {
   ASSERT_OK(pipeline->Train(1).status());
   v1::End end;
   end.set_model_directory("model");
-  ASSERT_OK(pipeline->executor(1).Enqueue(end));
+  ASSERT_OK(pipeline->Enqueue(1, end));
   const auto event = pipeline->mailbox().Take();
   ASSERT_NE(event, nullptr);
   const auto& failure = std::get<v1::StageFailure>(event->body);
@@ -358,7 +358,7 @@ TEST(ExecutorTest, WriterThatFailsIsReported) {
                        Pipeline::Create(std::move(options)));
   v1::End end;
   end.set_model_directory("full");
-  ASSERT_OK(pipeline->executor(0).Enqueue(end));
+  ASSERT_OK(pipeline->Enqueue(0, end));
   const auto event = pipeline->mailbox().Take();
   ASSERT_NE(event, nullptr);
   const auto& failure = std::get<v1::StageFailure>(event->body);

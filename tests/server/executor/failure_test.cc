@@ -68,7 +68,7 @@ TEST(FailureTest, BrokenEdgeIsReportedByBothEnds) {
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(std::move(options)));
   for (int rank = 0; rank < 2; ++rank) {
-    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+    ASSERT_OK(pipeline->Enqueue(rank, pipeline->Commands(rank, 1)));
   }
   const auto failures = Failures(*pipeline, 2);
   for (int rank = 0; rank < 2; ++rank) {
@@ -87,7 +87,7 @@ TEST(FailureTest, BrokenEdgeIsReportedByBothEnds) {
   }
   // Once each, and nothing else is taken.
   EXPECT_TRUE(pipeline->mailbox().TakeAll().empty());
-  EXPECT_THAT(pipeline->executor(0).Enqueue(pipeline->Commands(0, 2)),
+  EXPECT_THAT(pipeline->Enqueue(0, pipeline->Commands(0, 2)),
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
@@ -128,7 +128,7 @@ TEST(FailureTest, TheBrokenEdgeDoesNotDependOnTheWordsOfItsFailure) {
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(std::move(options)));
   for (int rank = 0; rank < 2; ++rank) {
-    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+    ASSERT_OK(pipeline->Enqueue(rank, pipeline->Commands(rank, 1)));
   }
   for (const v1::StageFailure& failure : Failures(*pipeline, 2)) {
     EXPECT_EQ(failure.cause().message(), "gone");
@@ -157,7 +157,7 @@ TEST(FailureTest, DeadlineNamesCommandPeerAndTime) {
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(std::move(options)));
   for (int rank = 0; rank < 2; ++rank) {
-    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+    ASSERT_OK(pipeline->Enqueue(rank, pipeline->Commands(rank, 1)));
   }
   std::vector<v1::StageFailure> failures;
   {
@@ -194,7 +194,7 @@ TEST(FailureTest, SenderThatNobodyTakesFromNamesItsPeer) {
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(std::move(options)));
   for (int rank = 0; rank < 2; ++rank) {
-    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+    ASSERT_OK(pipeline->Enqueue(rank, pipeline->Commands(rank, 1)));
   }
   std::vector<v1::StageFailure> failures;
   {
@@ -231,7 +231,7 @@ TEST(FailureTest, DataThatCannotBeReadIsReportedWithItsWords) {
   ASSERT_OK_AND_ASSIGN(const auto pipeline,
                        Pipeline::Create(std::move(options)));
   for (int rank = 0; rank < 2; ++rank) {
-    ASSERT_OK(pipeline->executor(rank).Enqueue(pipeline->Commands(rank, 1)));
+    ASSERT_OK(pipeline->Enqueue(rank, pipeline->Commands(rank, 1)));
   }
   for (const v1::StageFailure& failure : Failures(*pipeline, 2)) {
     EXPECT_EQ(failure.cause().code(),
@@ -262,7 +262,7 @@ v1::StageFailure FailureOfWriter(const absl::Status& status) {
   CHECK_OK(pipeline.status());
   v1::End end;
   end.set_model_directory("/run/model");
-  CHECK_OK((*pipeline)->executor(0).Enqueue(end));
+  CHECK_OK((*pipeline)->Enqueue(0, end));
   return Failures(**pipeline, 1)[0];
 }
 

@@ -165,20 +165,18 @@ absl::Status Pipeline::StartExecutors(int64_t step) {
     if (options_.transport) {
       transport = options_.transport(r, std::move(transport));
     }
-    ASSIGN_OR_RETURN(
-        rank.executor,
-        Executor::Create(
-            rank.assignment,
-            {.epoch = epoch_,
-             .step = step,
-             .stage_name = absl::StrCat("stage-", r)},
-            {.device = rank.device.get(),
-             .parameters = rank.parameters.get(),
-             .transport = std::move(transport),
-             .source = rank.data.get(),
-             .writer = options_.writer,
-             .clock = options_.clock != nullptr ? options_.clock : &real_clock_,
-             .listener = rank.listener.get()}));
+    ASSIGN_OR_RETURN(rank.executor,
+                     Executor::Create(rank.assignment,
+                                      {.epoch = epoch_,
+                                       .step = step,
+                                       .stage_name = absl::StrCat("stage-", r)},
+                                      {.device = rank.device.get(),
+                                       .parameters = rank.parameters.get(),
+                                       .transport = std::move(transport),
+                                       .source = rank.data.get(),
+                                       .writer = options_.writer,
+                                       .clock = &clock(),
+                                       .listener = rank.listener.get()}));
   }
   return absl::OkStatus();
 }
@@ -261,7 +259,7 @@ absl::StatusOr<std::vector<Pipeline::Step>> Pipeline::Train(
   while (step_ < end) {
     for (; queued < std::min(end, step_ + options_.window); ++queued) {
       for (int r = 0; r < ranks(); ++r) {
-        RETURN_IF_ERROR(executor(r).Enqueue(Commands(r, queued + 1)));
+        RETURN_IF_ERROR(Enqueue(r, Commands(r, queued + 1)));
       }
     }
     Step step;
@@ -279,7 +277,7 @@ absl::StatusOr<std::vector<Pipeline::Step>> Pipeline::Train(
     const v1::ReleaseStep release = Combine(step, step_ + 1);
     if (at_barrier) at_barrier(step);
     for (int r = 0; r < ranks(); ++r) {
-      RETURN_IF_ERROR(executor(r).Enqueue(release));
+      RETURN_IF_ERROR(Enqueue(r, release));
     }
     ++step_;
     steps.push_back(std::move(step));
@@ -293,8 +291,8 @@ absl::StatusOr<std::vector<Pipeline::Step>> Pipeline::Train(
 
 absl::StatusOr<v1::EvalReport> Pipeline::Evaluate(int micro_batches) {
   for (int r = 0; r < ranks(); ++r) {
-    RETURN_IF_ERROR(executor(r).Enqueue(
-        EvaluateCommands(options_.program, r, step_, micro_batches)));
+    RETURN_IF_ERROR(Enqueue(
+        r, EvaluateCommands(options_.program, r, step_, micro_batches)));
   }
   ASSIGN_OR_RETURN(const RankEvent event, Next());
   return std::get<v1::EvalReport>(event.body);
@@ -302,7 +300,7 @@ absl::StatusOr<v1::EvalReport> Pipeline::Evaluate(int micro_batches) {
 
 absl::StatusOr<std::string> Pipeline::End() {
   for (int r = 0; r < ranks(); ++r) {
-    RETURN_IF_ERROR(executor(r).Enqueue(v1::End()));
+    RETURN_IF_ERROR(Enqueue(r, v1::End()));
   }
   std::map<std::string, std::string> digests;
   for (int r = 0; r < ranks(); ++r) {

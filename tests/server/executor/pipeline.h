@@ -161,6 +161,14 @@ class Pipeline {
     return *ranks_[rank].parameters;
   }
   server::device::Device& device(int rank) { return *ranks_[rank].device; }
+  // Commands, END or a release, which come now.
+  template <typename Message>
+  absl::Status Enqueue(int rank, const Message& message) {
+    return executor(rank).Enqueue(message, clock().Monotonic());
+  }
+  const common::time::Clock& clock() const {
+    return options_.clock != nullptr ? *options_.clock : real_clock_;
+  }
   Mailbox& mailbox() { return mailbox_; }
   // The commands of the pipeline's own schedule.
   v1::StepCommands Commands(int rank, int64_t step) const {
