@@ -106,7 +106,8 @@ TEST(ExecutorTest, TheStepThatRunsIsCountedAsQueued) {
   EXPECT_EQ(executor.status().queued, 0);
 }
 
-// However late its engine sees that.
+// However late its engine sees that. No fake clock: the stream is held while
+// it awaits the transport's end, and that takes real time.
 TEST(ExecutorTest, AStepBeginsInTheStreamsTimeWhenItsReleaseCame) {
   const common::time::RealClock clock;
   Pipeline::Options options = Options("1f1b", 1, 2);
