@@ -79,9 +79,9 @@ v1::MemoryBytes StepRunner::Predict(const device::Ops& ops,
   return bytes;
 }
 
-absl::StatusOr<v1::StepReport> StepRunner::Train(const Program& program,
-                                                 Time came,
-                                                 const Stopped& stopped) {
+absl::StatusOr<v1::StepReport> StepRunner::Train(
+    const Program& program, common::time::MonotonicTime came,
+    const Stopped& stopped) {
   Begin(came);
   deps_.parameters->BeginStep();
   RETURN_IF_ERROR(RunCommands(program, stopped, nullptr));
@@ -125,9 +125,9 @@ absl::StatusOr<v1::StepReport> StepRunner::Train(const Program& program,
   return report;
 }
 
-absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(const Program& program,
-                                                    Time came,
-                                                    const Stopped& stopped) {
+absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(
+    const Program& program, common::time::MonotonicTime came,
+    const Stopped& stopped) {
   Begin(came);
   v1::EvalReport report;
   report.set_step(program.step);
@@ -136,8 +136,8 @@ absl::StatusOr<v1::EvalReport> StepRunner::Evaluate(const Program& program,
   return report;
 }
 
-absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release,
-                                               Time came) {
+absl::StatusOr<v1::ApplyAck> StepRunner::Apply(
+    const v1::ReleaseStep& release, common::time::MonotonicTime came) {
   Begin(came);
   Enqueue({.name = "apply", .step = release.step()}, [this, &release] {
     if (release.decision() == v1::ReleaseStep::DECISION_SKIP) {
@@ -157,7 +157,7 @@ absl::StatusOr<v1::ApplyAck> StepRunner::Apply(const v1::ReleaseStep& release,
   return ack;
 }
 
-void StepRunner::Begin(Time came) {
+void StepRunner::Begin(common::time::MonotonicTime came) {
   // The stream has passed what was before, so nothing waits for its begin.
   begun_.Reset();
   begun_.Signal(absl::OkStatus(), came);

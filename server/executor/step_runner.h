@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/time/clock.h"
 #include "penstock/v1/coordination_service.pb.h"
 #include "server/device/device.h"
 #include "server/device/host_event.h"
@@ -63,14 +64,16 @@ class StepRunner {
   // The gradients of an error's step are forgotten by the next one. `came`, of
   // all three: when what is to be done was there.
   using Stopped = std::function<absl::Status()>;
-  using Time = common::time::MonotonicTime;
-  absl::StatusOr<v1::StepReport> Train(const Program& program, Time came,
+  absl::StatusOr<v1::StepReport> Train(const Program& program,
+                                       common::time::MonotonicTime came,
                                        const Stopped& stopped);
   // The totals are the head's; zero on other ranks.
-  absl::StatusOr<v1::EvalReport> Evaluate(const Program& program, Time came,
+  absl::StatusOr<v1::EvalReport> Evaluate(const Program& program,
+                                          common::time::MonotonicTime came,
                                           const Stopped& stopped);
   // V[n] -> V[n + 1]; blocks until it is there.
-  absl::StatusOr<v1::ApplyAck> Apply(const v1::ReleaseStep& release, Time came);
+  absl::StatusOr<v1::ApplyAck> Apply(const v1::ReleaseStep& release,
+                                     common::time::MonotonicTime came);
 
   bool has_head() const { return head_ != kNone; }
 
@@ -79,7 +82,7 @@ class StepRunner {
   absl::Status Allocate();
 
   // A stream that models time does what is enqueued from now on after `came`.
-  void Begin(Time came);
+  void Begin(common::time::MonotonicTime came);
   absl::Status RunCommands(const Program& program, const Stopped& stopped,
                            v1::EvalReport* evaluation);
   absl::Status RunCommand(const Program& program,
