@@ -11,16 +11,16 @@
 namespace penstock::server::executor {
 namespace {
 
-absl::Status BelowZero(absl::string_view name, const absl::AlphaNum& value) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("assignment: ", name, " ", value, ", at least 0"));
+absl::Status NotATime(absl::string_view name, const absl::AlphaNum& value) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "assignment: ", name, " is ", value, "; a finite number of at least 0"));
 }
 
 absl::StatusOr<absl::Duration> DecodeTime(
     absl::string_view name, const google::protobuf::Duration& from) {
   const absl::Duration time = common::time::FromProto(from);
   if (time < absl::ZeroDuration()) {
-    return BelowZero(name, absl::FormatDuration(time));
+    return NotATime(name, absl::FormatDuration(time));
   }
   return time;
 }
@@ -67,8 +67,7 @@ absl::StatusOr<transport::modelled::Wire> DecodeModelledTransfers(
   ASSIGN_OR_RETURN(to.latency,
                    DecodeTime("modelled_transfers.latency", from.latency()));
   if (!(to.seconds_per_byte >= 0) || !std::isfinite(to.seconds_per_byte)) {
-    return BelowZero("modelled_transfers.seconds_per_byte",
-                     to.seconds_per_byte);
+    return NotATime("modelled_transfers.seconds_per_byte", to.seconds_per_byte);
   }
   return to;
 }

@@ -125,20 +125,20 @@ INSTANTIATE_TEST_SUITE_P(
                             ->mutable_backward_weight()
                             ->set_nanos(-1);
                       },
-                      "modelled_times.backward_weight -1ns"},
+                      "modelled_times.backward_weight is -1ns"},
         BadAssignment{
             "ModelledLatency", 1,
             [](auto& a) {
               a.mutable_modelled_transfers()->mutable_latency()->set_seconds(
                   -1);
             },
-            "modelled_transfers.latency -1s"},
+            "modelled_transfers.latency is -1s"},
         BadAssignment{"ModelledBandwidth", 1,
                       [](auto& a) {
                         a.mutable_modelled_transfers()->set_seconds_per_byte(
                             std::numeric_limits<double>::infinity());
                       },
-                      "modelled_transfers.seconds_per_byte inf"},
+                      "modelled_transfers.seconds_per_byte is inf"},
         BadAssignment{"Rank", 0, [](auto& a) { a.set_rank(3); }, "rank 3 of 3"},
         BadAssignment{"Family", 0,
                       [](auto& a) { a.mutable_model()->clear_family(); },
