@@ -39,9 +39,13 @@ Epoch::End::End(Epoch& epoch) : HostEvent(epoch.clock_), epoch_(epoch) {
 }
 
 absl::Status Epoch::End::Await(absl::Time deadline) const {
-  absl::Duration left = common::sync::TimeoutTo(deadline);
-  if (!Done()) left = epoch_.Drive(*this, left);
-  return AwaitFor(left);
+  return AwaitFor(epoch_.Drive(*this, deadline));
+}
+
+absl::Duration Epoch::Drive(const device::HostEvent& event,
+                            absl::Time deadline) {
+  const absl::Duration timeout = common::sync::TimeoutTo(deadline);
+  return event.Done() ? timeout : mover_.Drive(event, timeout);
 }
 
 Connection* Epoch::Find(const Edge& edge, EdgeRole role) const {

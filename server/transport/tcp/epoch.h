@@ -42,9 +42,8 @@ class Epoch final : public ConnectionOwner {
   // As Mover's; OnReadable() is false once the epoch has failed.
   int ready_fd() const { return mover_.ready_fd(); }
   bool OnReadable();
-  absl::Duration Drive(const device::HostEvent& event, absl::Duration timeout) {
-    return mover_.Drive(event, timeout);
-  }
+  // Also returns at once when the event is done.
+  absl::Duration Drive(const device::HostEvent& event, absl::Time deadline);
   void StepAside() { mover_.StepAside(); }
 
   // Transport::ended().

@@ -13,16 +13,13 @@ void TcpEvent::Bind(std::shared_ptr<Epoch> epoch) {
 }
 
 absl::Status TcpEvent::Await(absl::Time deadline) const {
-  absl::Duration left = common::sync::TimeoutTo(deadline);
-  if (!Done()) {
-    std::shared_ptr<Epoch> epoch;
-    {
-      common::sync::MutexLock lock(&mutex_);
-      epoch = epoch_;
-    }
-    if (epoch != nullptr) left = epoch->Drive(*this, left);
+  std::shared_ptr<Epoch> epoch;
+  {
+    common::sync::MutexLock lock(&mutex_);
+    epoch = epoch_;
   }
-  return AwaitFor(left);
+  return AwaitFor(epoch == nullptr ? common::sync::TimeoutTo(deadline)
+                                   : epoch->Drive(*this, deadline));
 }
 
 absl::StatusOr<std::unique_ptr<TcpTransport>> TcpTransport::Create(
