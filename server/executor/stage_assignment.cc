@@ -314,9 +314,9 @@ device::OpSizes StageAssignment::op_sizes() const {
 transport::TransportOptions StageAssignment::transport(
     int64_t epoch, const std::string& secret) const {
   transport::TransportOptions options = {.epoch = epoch, .secret = secret};
-  // Of time that is modelled none goes into telling.
+  // Of time that is modelled none goes into acknowledging.
   if (modelled_transfers.has_value()) {
-    options.words = transport::Words::kAtOnce;
+    options.acks = transport::Acks::kImmediate;
   }
   for (const AssignedEdge& edge : edges) {
     options.edges.push_back(edge.end);

@@ -71,10 +71,12 @@ struct EdgeOptions {
   std::string peer_address;  // "host:port" of its data listener, if it has one.
 };
 
-// When the peers of a transport that counts slots hear that one is posted or a
-// message taken: in a moment, since one word may be of several messages, or at
-// once, where somebody has nothing else to do.
-enum class Words { kGathered, kAtOnce };
+// When the source of an edge hears that a message was received: in a moment,
+// since one frame may acknowledge several messages, or at once, from a rank
+// that has nothing else to do. Of slots that it is short of it hears at once
+// with both. Of other ones that are posted it does with neither: its next
+// message is answered with them.
+enum class Acks { kDelayed, kImmediate };
 
 // One rank's part in one epoch. An edge between two chunks of this rank is
 // given twice, once in each role.
@@ -82,7 +84,7 @@ struct TransportOptions {
   int64_t epoch = 0;
   std::string secret;  // Known to the ranks of this epoch only.
   std::vector<EdgeOptions> edges;
-  Words words = Words::kGathered;
+  Acks acks = Acks::kDelayed;
 };
 
 // Why a transport has failed.

@@ -14,7 +14,7 @@
 namespace penstock::testing {
 namespace {
 
-using server::transport::Words;
+using server::transport::Acks;
 
 class InProcessWorld final : public World {
  public:
@@ -37,13 +37,13 @@ class InProcessWorld final : public World {
 // Each rank has a listener of its own, as each daemon has.
 class TcpWorld final : public World {
  public:
-  explicit TcpWorld(Words words) : words_(words) {}
+  explicit TcpWorld(Acks acks) : acks_(acks) {}
 
   std::unique_ptr<server::transport::Transport> Join(
       int rank, const std::vector<Link>& links) override {
     server::transport::TransportOptions options = OptionsOf(
         rank, links, [this](int peer) { return ListenerOf(peer).address(); });
-    options.words = words_;
+    options.acks = acks_;
     auto transport = ListenerOf(rank).CreateTransport(options);
     CHECK_OK(transport.status());
     return *std::move(transport);
@@ -61,7 +61,7 @@ class TcpWorld final : public World {
     return *listener;
   }
 
-  const Words words_;
+  const Acks acks_;
   common::time::RealClock clock_;
   std::map<int, std::unique_ptr<server::transport::tcp::Listener>> listeners_;
 };
@@ -86,8 +86,8 @@ class ModelledWorld final : public World {
   const std::unique_ptr<World> carriers_;
 };
 
-std::unique_ptr<World> Tcp(Words words) {
-  return std::make_unique<TcpWorld>(words);
+std::unique_ptr<World> Tcp(Acks acks) {
+  return std::make_unique<TcpWorld>(acks);
 }
 std::unique_ptr<World> InProcess() {
   return std::make_unique<InProcessWorld>(
@@ -107,10 +107,10 @@ std::vector<Backend> TransportBackends() {
        }},
       {"InProcessModelled",
        [] { return std::make_unique<ModelledWorld>(InProcess()); }},
-      {"Tcp", [] { return Tcp(Words::kGathered); }},
-      {"TcpWordsAtOnce", [] { return Tcp(Words::kAtOnce); }},
+      {"Tcp", [] { return Tcp(Acks::kDelayed); }},
+      {"TcpImmediateAcks", [] { return Tcp(Acks::kImmediate); }},
       {"TcpModelled",
-       [] { return std::make_unique<ModelledWorld>(Tcp(Words::kAtOnce)); }},
+       [] { return std::make_unique<ModelledWorld>(Tcp(Acks::kImmediate)); }},
   };
 }
 

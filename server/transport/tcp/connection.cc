@@ -101,7 +101,7 @@ void Connection::Begin(const std::shared_ptr<Operation>& operation) {
 }
 
 bool Connection::Ready(const std::shared_ptr<Operation>& operation,
-                       const absl::Status& stream, Words words) {
+                       const absl::Status& stream) {
   News news;
   {
     MutexLock lock(&mutex_);
@@ -114,7 +114,7 @@ bool Connection::Ready(const std::shared_ptr<Operation>& operation,
     } else {
       operation->ready = true;
       if (state_ == State::kOpen) {
-        news = WriteOrOweLocked(words, kInlineBytes);
+        news = WriteOrOweLocked(Acks::kDelayed, kInlineBytes);
       }
     }
   }
@@ -122,7 +122,7 @@ bool Connection::Ready(const std::shared_ptr<Operation>& operation,
   return news.owes;
 }
 
-bool Connection::OnEvents(Words words, common::time::MonotonicTime since) {
+bool Connection::OnEvents(Acks acks, common::time::MonotonicTime since) {
   News news;
   {
     MutexLock lock(&mutex_);
@@ -130,7 +130,7 @@ bool Connection::OnEvents(Words words, common::time::MonotonicTime since) {
     if (const absl::Status read = ReadLocked(kRoundBytes, since); !read.ok()) {
       news = BreakLocked(read);
     } else {
-      news = WriteOrOweLocked(words, kRoundBytes);
+      news = WriteOrOweLocked(acks, kRoundBytes);
     }
   }
   Tell(news);
@@ -211,10 +211,10 @@ std::string Connection::Problem() const {
                                        : ": no answer");
 }
 
-Connection::News Connection::WriteOrOweLocked(Words words, size_t budget) {
+Connection::News Connection::WriteOrOweLocked(Acks acks, size_t budget) {
   const Protocol::Urgency urgency = protocol_->urgency();
   if (writer_.midway() || urgency == Protocol::Urgency::kNow ||
-      (words == Words::kAtOnce && urgency == Protocol::Urgency::kMayWait)) {
+      (acks == Acks::kImmediate && urgency == Protocol::Urgency::kMayWait)) {
     return WriteAndSettleLocked(budget);
   }
   return {.owes = urgency == Protocol::Urgency::kMayWait};

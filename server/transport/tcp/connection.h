@@ -71,13 +71,13 @@ class Connection {
   void Begin(const std::shared_ptr<Operation>& operation);
   // The operation's stream has reached it, with that status.
   //
-  // Both: true when the connection now owes the peer word of what was posted or
-  // received, which Flush() gives. With kGathered that is left to the caller
-  // where it may wait, so that one frame can cover several messages.
+  // Both: true when the connection now owes the peer word of what was posted
+  // or, with kDelayed, received. The caller gives it by Flush(), in its own
+  // time, so that one frame can cover several messages.
   bool Ready(const std::shared_ptr<Operation>& operation,
-             const absl::Status& stream, Words words);
+             const absl::Status& stream);
   // The socket is ready, and was at `since`: moves a bounded number of bytes.
-  bool OnEvents(Words words, common::time::MonotonicTime since);
+  bool OnEvents(Acks acks, common::time::MonotonicTime since);
   void Flush();
 
   void SayGoodbye();
@@ -105,7 +105,7 @@ class Connection {
   };
   void Tell(const News& news);
   // Writes what the socket takes, within a bound, or leaves it if it may wait.
-  News WriteOrOweLocked(Words words, size_t budget)
+  News WriteOrOweLocked(Acks acks, size_t budget)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes what the socket takes, within a bound, and updates everything.
   News WriteAndSettleLocked(size_t budget)

@@ -31,7 +31,7 @@ Epoch::Epoch(const TransportOptions& options, EventLoop& loop,
     : options_(options),
       loop_(loop),
       clock_(clock),
-      mover_(connections_, clock, options.words),
+      mover_(connections_, clock, options.acks),
       ended_(*this) {}
 
 Epoch::End::End(Epoch& epoch) : HostEvent(epoch.clock_), epoch_(epoch) {
@@ -63,7 +63,7 @@ bool Epoch::OnReadable() { return status().ok() && mover_.OnReadable(); }
 void Epoch::Ready(Connection& connection,
                   const std::shared_ptr<Operation>& operation,
                   const absl::Status& stream) {
-  if (connection.Ready(operation, stream, Words::kGathered)) {
+  if (connection.Ready(operation, stream)) {
     mover_.Owes(connection);
   }
 }

@@ -23,8 +23,9 @@ namespace {
 // rapid exchange the timer would disturb more than it helps: it doubles then.
 constexpr int64_t kLeastGraceNs = 200'000;
 constexpr int64_t kMostGraceNs = 1'600'000;
-// A thread that tells at once has nothing else to do than to come again.
-constexpr int64_t kAtOnceGraceNs = 20'000'000;
+// A thread that acknowledges at once has nothing else to do than to come again.
+// Only what is posted waits as long, while the peer has slots left.
+constexpr int64_t kImmediateGraceNs = 20'000'000;
 // Drives within one timer period that make an exchange rapid.
 constexpr uint64_t kRapidDrives = 4;
 
@@ -59,11 +60,12 @@ absl::Status Watch(const Fd& set, const Fd& fd, uint32_t data) {
 }  // namespace
 
 Mover::Mover(const std::vector<std::unique_ptr<Connection>>& connections,
-             const common::time::Clock& clock, Words words)
+             const common::time::Clock& clock, Acks acks)
     : connections_(connections),
       clock_(clock),
-      words_(words),
-      least_grace_ns_(words == Words::kAtOnce ? kAtOnceGraceNs : kLeastGraceNs),
+      acks_(acks),
+      least_grace_ns_(acks == Acks::kImmediate ? kImmediateGraceNs
+                                               : kLeastGraceNs),
       grace_ns_(least_grace_ns_) {}
 
 absl::Status Mover::Open() {
@@ -143,7 +145,7 @@ bool Mover::OnReadable() {
     }
     if (i >= count) return true;
     if (events[i].data.u32 == kWake) return false;
-    connections_[events[i].data.u32]->OnEvents(Words::kAtOnce, since);
+    connections_[events[i].data.u32]->OnEvents(Acks::kImmediate, since);
   }
   return true;
 }
@@ -170,7 +172,7 @@ absl::Duration Mover::Drive(const device::HostEvent& event,
       const uint32_t index = events[i].data.u32;
       if (index == kWake) {
         stopped = true;  // Who failed the epoch completes the event.
-      } else if (connections_[index]->OnEvents(words_, since)) {
+      } else if (connections_[index]->OnEvents(acks_, since)) {
         MutexLock lock(&mutex_);
         OweLocked(index);
       }

@@ -40,9 +40,9 @@ namespace penstock::server::transport::tcp {
 class Mover {
  public:
   // `connections` are numbered by their place, and stay as they are once bytes
-  // move. `words` are a driver's. Borrows connections and clock.
+  // move. `acks` are a driver's. Borrows connections and clock.
   Mover(const std::vector<std::unique_ptr<Connection>>& connections,
-        const common::time::Clock& clock, Words words);
+        const common::time::Clock& clock, Acks acks);
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
 
@@ -87,7 +87,7 @@ class Mover {
   // Constant after Open().
   const std::vector<std::unique_ptr<Connection>>& connections_;
   const common::time::Clock& clock_;
-  const Words words_;
+  const Acks acks_;
   const int64_t least_grace_ns_;
   Fd sockets_;  // An epoll set.
   Fd gate_;     // An epoll set.

@@ -53,7 +53,7 @@ TEST(StageAssignmentTest, TakesModelledTimes) {
   EXPECT_EQ(plain.modelled_transfers, std::nullopt);
   EXPECT_EQ(plain.chunks[0].modelled_times.of(v1::OP_FORWARD),
             absl::ZeroDuration());
-  EXPECT_EQ(plain.transport(1, "secret").words, transport::Words::kGathered);
+  EXPECT_EQ(plain.transport(1, "secret").acks, transport::Acks::kDelayed);
 
   v1::ModelledTimes& times =
       *assignment.mutable_chunks(0)->mutable_modelled_times();
@@ -73,7 +73,7 @@ TEST(StageAssignmentTest, TakesModelledTimes) {
   ASSERT_TRUE(modelled.modelled_transfers.has_value());
   EXPECT_EQ(modelled.modelled_transfers->latency, absl::Seconds(1));
   EXPECT_EQ(modelled.modelled_transfers->seconds_per_byte, 0.5);
-  EXPECT_EQ(modelled.transport(1, "secret").words, transport::Words::kAtOnce);
+  EXPECT_EQ(modelled.transport(1, "secret").acks, transport::Acks::kImmediate);
 
   times.mutable_backward()->set_nanos(11);
   ASSERT_OK_AND_ASSIGN(const StageAssignment apart,

@@ -40,7 +40,7 @@ auto WithoutDescriptors(Call call) {
 TEST(NoDescriptorsTest, AnEpochSaysWhichLimitToRaise) {
   const std::vector<std::unique_ptr<Connection>> connections;
   const tests::fakes::FakeClock clock;
-  Mover mover(connections, clock, Words::kGathered);
+  Mover mover(connections, clock, Acks::kDelayed);
   EXPECT_THAT(WithoutDescriptors([&mover] { return mover.Open(); }),
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr("Too many open files"),
