@@ -102,7 +102,7 @@ absl::Status Exchange::Connect(Member& member, absl::Time deadline) {
     }
     member.failure.status = absl::DeadlineExceededError(
         absl::StrCat("no peer has joined on ", absl::StrJoin(missing, ", ")));
-    CloseOperationsLocked(member);
+    EndMemberLocked(member);
   }
   return member.failure.status;
 }

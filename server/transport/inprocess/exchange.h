@@ -90,10 +90,9 @@ class Exchange {
   void FailLocked(Member* member, const Channel& channel,
                   const absl::Status& failure, Calls& calls)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The member has failed: completes its operations with its status, except
-  // those that are being copied: who copies completes them.
-  void CloseOperationsLocked(Member& member)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The member has failed: completes its `ended` and its operations with its
+  // status, except those that are being copied: who copies completes them.
+  void EndMemberLocked(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Edges with messages of the member's that no peer has received; edges whose
   // peer has not said goodbye.
   std::vector<std::string> UnsentLocked(const Member& member) const

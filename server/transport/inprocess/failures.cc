@@ -14,7 +14,7 @@ void Exchange::FailLocked(Member* member, const Channel& channel,
   if (member == nullptr || !member->failure.status.ok() || member->gone) return;
   member->failure = {.status = failure, .edge = channel.edge};
   TellFailureLocked(*member, calls);
-  CloseOperationsLocked(*member);
+  EndMemberLocked(*member);
 }
 
 void Exchange::TellFailureLocked(Member& member, Calls& calls) {
@@ -23,7 +23,7 @@ void Exchange::TellFailureLocked(Member& member, Calls& calls) {
   calls.push_back(&member);
 }
 
-void Exchange::CloseOperationsLocked(Member& member) {
+void Exchange::EndMemberLocked(Member& member) {
   member.ended->Signal(member.failure.status);
   for (Channel* channel : member.channels) {
     for (End* end : {&channel->source, &channel->target}) {
@@ -74,7 +74,7 @@ void Exchange::Abort(Member& member, const absl::Status& cause) {
     if (member.gone) return;
     member.gone = true;
     if (member.failure.status.ok()) member.failure.status = cause;
-    CloseOperationsLocked(member);
+    EndMemberLocked(member);
     // What is being copied is done when the copy is: at most a memcpy away.
     const auto quiet = [this, &member] {
       mutex_.AssertHeld();
