@@ -18,8 +18,8 @@
 // of the other edges stay until Abort() or the destructor, so that the death of
 // one rank is not reported as the death of its neighbours by theirs.
 //
-// Thread-compatible: the engine thread sends and receives; Abort(), failure(),
-// status() and Unconnected() may be called from any thread.
+// Thread-compatible: the engine thread sends and receives; Abort(), ended(),
+// failure(), status() and Unconnected() may be called from any thread.
 #ifndef PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 #define PENSTOCK_SERVER_TRANSPORT_TRANSPORT_H_
 

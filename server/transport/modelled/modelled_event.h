@@ -49,7 +49,8 @@ class EdgeWire {
   std::optional<common::time::MonotonicTime> LastArrival();
 
  private:
-  // Takes what is delivered off under_way_.
+  // Takes what is delivered off under_way_. Locks itself, a message at a time:
+  // the other transport's events must not be asked with a lock held.
   void NoteDelivered();
 
   const Wire wire_;

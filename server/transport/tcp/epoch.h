@@ -66,7 +66,7 @@ class Epoch final : public ConnectionOwner {
   void OnClosed() override;
 
  private:
-  // Whoever waits for it moves the epoch's bytes.
+  // Whoever waits for it moves the epoch's bytes. Thread-safe.
   class End final : public device::HostEvent {
    public:
     explicit End(Epoch& epoch);

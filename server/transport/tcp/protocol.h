@@ -45,8 +45,9 @@ class Protocol {
   // The frame of the last Next() has been written whole.
   virtual void OnWritten() = 0;
 
-  // When what OnFrame and OnPayload tell next came, as far as somebody noted it
-  // before it was read: so it is told with the events.
+  // When what is read from now on came, as far as somebody noted it before it
+  // was read. Whoever reads says so before each read; and since messages are
+  // completed within OnFrame and OnPayload only, their events tell this time.
   void NoteArrival(std::optional<common::time::MonotonicTime> at) {
     arrival_ = at;
   }
