@@ -278,7 +278,10 @@ void JobRun::WriteResults(const RunContext& context) {
   std::optional<SimulatedStep> simulated;
   if (accounting_.has_value()) {
     costs = accounting_->MeasuredCosts(static_cast<int>(plan_->stages.size()));
-    simulated = SimulateAsMeasured(*plan_, costs, accounting_->step_seconds());
+    const auto step_seconds = accounting_->step_seconds();
+    if (costs.has_value() && step_seconds.has_value()) {
+      simulated = SimulateAsMeasured(*plan_, *costs, step_seconds->p50);
+    }
   }
   const std::string summary =
       Summary({.job = end_,

@@ -33,21 +33,18 @@ ordered_json Commands(const schedule::LoweredProgram& program,
 
 }  // namespace
 
-std::optional<SimulatedStep> SimulateAsMeasured(
-    const planner::Plan& plan, std::optional<schedule::Costs> costs,
-    const std::optional<Percentiles>& step_seconds) {
-  if (!step_seconds.has_value() || !costs.has_value() ||
-      step_seconds->p50 <= 0) {
-    return std::nullopt;
-  }
+std::optional<SimulatedStep> SimulateAsMeasured(const planner::Plan& plan,
+                                                schedule::Costs costs,
+                                                double step_seconds) {
+  if (step_seconds <= 0) return std::nullopt;
   // Transfers are not measured; they take time where that is modelled.
-  costs->latency = plan.costs.latency;
-  costs->seconds_per_byte = plan.costs.seconds_per_byte;
-  costs->bytes = plan.costs.bytes;
-  auto simulation = schedule::Simulate(plan.program, *costs);
+  costs.latency = plan.costs.latency;
+  costs.seconds_per_byte = plan.costs.seconds_per_byte;
+  costs.bytes = plan.costs.bytes;
+  auto simulation = schedule::Simulate(plan.program, costs);
   if (!simulation.ok()) return std::nullopt;
   return SimulatedStep{.simulation = *std::move(simulation),
-                       .measured_seconds = step_seconds->p50};
+                       .measured_seconds = step_seconds};
 }
 
 std::string PredictedTimeline(const schedule::LoweredProgram& program,

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/dispatch/accounting.h"
 #include "coordinator/planner/plan.h"
 #include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/lowered_program.h"
@@ -24,11 +23,10 @@ struct SimulatedStep {
 
 // With the medians of each stage's operations and of the step as Accounting has
 // them, and the plan's transfers (of the virtual device; else they take no
-// time). Nothing before every operation and a step that took time were
-// measured.
-std::optional<SimulatedStep> SimulateAsMeasured(
-    const planner::Plan& plan, std::optional<schedule::Costs> costs,
-    const std::optional<Percentiles>& step_seconds);
+// time). Nothing for a step that took no time.
+std::optional<SimulatedStep> SimulateAsMeasured(const planner::Plan& plan,
+                                                schedule::Costs costs,
+                                                double step_seconds);
 
 // predicted.json, the keys of docs/operations.md; a line a rank. `program` is
 // the one that was simulated.

@@ -23,7 +23,7 @@ struct SummaryRequest {
   const Crew& crew;                        // Empty before PLANNING.
   const planner::Plan* plan = nullptr;     // Borrowed.
   const Accounting* accounting = nullptr;  // Borrowed.
-  // SimulateAsMeasured of what the two have; borrowed.
+  // SimulateAsMeasured from plan and accounting; borrowed.
   const SimulatedStep* simulated = nullptr;
   const std::vector<v1::StageReady>* ready = nullptr;
   const std::vector<v1::EndReport>* ends = nullptr;
