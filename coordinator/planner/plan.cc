@@ -17,7 +17,6 @@
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/lowering.h"
 #include "coordinator/schedule/named_schedules.h"
-#include "coordinator/schedule/partition_rules.h"
 #include "coordinator/schedule/verifier.h"
 
 namespace penstock::coordinator::planner {
@@ -242,29 +241,20 @@ absl::StatusOr<ProvedOrder> ProveOrder(const PlanRequest& request) {
   return proved;
 }
 
-// Those for which there are layers, and as many stages as the partition has;
-// else the first, which then is refused.
+// With a partition those of as many stages as it has; else those that `auto`
+// tries, as far as there are layers. Never none: what does not suit is refused.
 std::vector<schedule::Placement> PlacementsToTry(const PlanRequest& request) {
   const int64_t most_stages = request.partition.has_value()
                                   ? std::ssize(*request.partition)
                                   : request.model.layers + 2;
-  const schedule::Shape shape{
-      .ranks = request.ranks,
-      .chunks = static_cast<int>(
-          std::clamp<int64_t>(most_stages / request.ranks, 1, request.chunks)),
-      .micro_batches = request.micro_batches};
-  std::vector<schedule::Placement> placements;
-  for (schedule::Placement& placement : schedule::PlacementsToTry(shape)) {
-    const bool suits =
-        request.partition.has_value()
-            ? placement.stages() == static_cast<int>(request.partition->size())
-            : !schedule::StagesFault(placement.stages(), request.model.layers)
-                   .has_value();
-    if (placements.empty() || suits) {
-      placements.push_back(std::move(placement));
-    }
+  const auto chunks = static_cast<int>(
+      std::clamp<int64_t>(most_stages / request.ranks, 1, request.chunks));
+  if (request.partition.has_value()) {
+    return schedule::PlacementsOf({.ranks = request.ranks, .chunks = chunks});
   }
-  return placements;
+  return schedule::PlacementsToTry({.ranks = request.ranks,
+                                    .chunks = chunks,
+                                    .micro_batches = request.micro_batches});
 }
 
 absl::Status CheckLimit(const PlanRequest& request,

@@ -299,6 +299,15 @@ class Chooser {
 
 }  // namespace
 
+std::vector<Placement> PlacementsOf(const RankShape& shape) {
+  std::vector<Placement> placements = {LoopPlacement(shape)};
+  // On one rank the V is the loop.
+  if (shape.chunks == 2 && shape.ranks > 1) {
+    placements.push_back(VPlacement(shape));
+  }
+  return placements;
+}
+
 std::vector<Placement> PlacementsToTry(const Shape& shape) {
   const int most = std::min(shape.chunks, kMostChunks);
   std::vector<Placement> placements;
@@ -308,10 +317,8 @@ std::vector<Placement> PlacementsToTry(const Shape& shape) {
         int64_t{ranks.stages()} * shape.micro_batches > kMaxSearchedCells) {
       break;
     }
-    placements.push_back(LoopPlacement(ranks));
-    // On one rank the V is the loop.
-    if (chunks == 2 && shape.ranks > 1) {
-      placements.push_back(VPlacement(ranks));
+    for (Placement& placement : PlacementsOf(ranks)) {
+      placements.push_back(std::move(placement));
     }
     if (chunks >= most) break;
     chunks = chunks < kEachUpTo ? chunks + 1 : std::min(2 * chunks, most);
@@ -332,9 +339,11 @@ absl::StatusOr<AutoSchedule> MakeAutoSchedule(
 
 absl::StatusOr<Schedule> GenerateAuto(const Shape& shape) {
   RETURN_IF_ERROR(CheckShape(kName, shape));
-  const RankShape ranks{.ranks = shape.ranks, .chunks = shape.chunks};
-  std::vector<AutoChoice> choices = {{.placement = LoopPlacement(ranks)}};
-  if (shape.chunks == 2) choices.push_back({.placement = VPlacement(ranks)});
+  std::vector<AutoChoice> choices;
+  for (Placement& placement :
+       PlacementsOf({.ranks = shape.ranks, .chunks = shape.chunks})) {
+    choices.push_back({.placement = std::move(placement)});
+  }
   ASSIGN_OR_RETURN(AutoSchedule made,
                    MakeAutoSchedule(shape.micro_batches, choices));
   return std::move(made.schedule);

@@ -23,10 +23,13 @@ namespace penstock::coordinator::schedule {
 // Chunks a rank that are tried where nobody says how many.
 inline constexpr int kChunksToTry = 2;
 
-// The placements that are tried for that shape, whose chunks are the most a
-// rank: loops of 1 to 8 chunks, of 16, 32 and 64, and of as many as are allowed
-// if they are no more than 64, and the V. Those with more than
-// kMaxSearchedCells forwards a step are left out, but never the first.
+// The loop and, of two chunks on several ranks, the V.
+std::vector<Placement> PlacementsOf(const RankShape& shape);
+
+// The placements that are tried for that shape, whose chunks are the most that
+// may be tried: loops of 1 to 8 chunks, of 16, 32 and 64, and of the number
+// allowed if it is below 64, and the V. Those with more than kMaxSearchedCells
+// forwards a step are left out, but never the first.
 //
 // So the work is bounded: orders are searched for on each placement.
 std::vector<Placement> PlacementsToTry(const Shape& shape);

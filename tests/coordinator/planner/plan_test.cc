@@ -1,6 +1,7 @@
 #include "coordinator/planner/plan.h"
 
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "common/status/error_details.h"
@@ -180,6 +181,21 @@ TEST(PlanTest, AutoFitsWhereAnyOtherScheduleFits) {
     EXPECT_LE(chosen.predicted.makespan, other.predicted.makespan * (1 + 1e-9))
         << chosen.found << " for " << unlimited.predicted.makespan;
     for (const RankMemory& rank : chosen.memory) EXPECT_LE(rank.total(), most);
+  }
+}
+
+// However many chunks it has, and however few auto would try by itself.
+TEST(PlanTest, APartitionSaysHowManyChunksAutoLaysOut) {
+  for (const auto& [ranks, chunks, micro_batches] :
+       {std::tuple{1, 100, 4}, {64, 4, 1024}}) {
+    SCOPED_TRACE(chunks);
+    PlanRequest request = Tiny(ranks, micro_batches);
+    request.schedule = "auto";
+    request.chunks = chunks;
+    request.model.layers = ranks * chunks;
+    request.partition.emplace(ranks * chunks, 1);
+    ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(request));
+    EXPECT_EQ(plan.stages.size(), ranks * chunks);
   }
 }
 
