@@ -25,8 +25,8 @@ Shortage LargestShortage(const Placement& placement,
   if (options.memory.limits.empty()) return largest;
   const std::vector<int64_t> slots = SlotBytesOfRanks(placement, options, 0);
   std::vector<int64_t> held(placement.ranks, 0);
-  for (size_t s = 0; s < options.memory.stages.size(); ++s) {
-    held[placement.rank_of(s)] += options.memory.stages[s].held_until_input;
+  for (int s = 0; s < placement.stages(); ++s) {
+    held[placement.rank_of(s)] += options.memory.of(s).held_until_input;
   }
   for (int r = 0; r < placement.ranks; ++r) {
     const Shortage shortage{.rank = r,

@@ -23,7 +23,7 @@ std::vector<int64_t> SlotBytesOfRanks(const Placement& placement,
     if (placement.same_rank(s, s + 1)) continue;
     lower += options.send_buffers * slot.activation;
     const int64_t ahead = options.memory.places == Places::kOwn
-                              ? options.memory.stages[s + 1].held_until_input
+                              ? options.memory.of(s + 1).held_until_input
                               : slot.activation;
     upper += options.send_buffers * slot.gradient + more * ahead;
   }
@@ -49,8 +49,8 @@ LoweringOptions OnRungBelow(const Placement& placement,
   LoweringOptions left = WithRoomForSlots(placement, options, 0);
   std::vector<int64_t> one(placement.ranks, 0);  // Bytes of a micro-batch:
   std::vector<int64_t> all(placement.ranks, 0);  // all that it ever has.
-  for (size_t s = 0; s < options.memory.stages.size(); ++s) {
-    const StageBytes& bytes = options.memory.stages[s];
+  for (int s = 0; s < placement.stages(); ++s) {
+    const StageBytes bytes = options.memory.of(s);
     one[placement.rank_of(s)] += bytes.held_until_input;
     all[placement.rank_of(s)] +=
         std::max(bytes.held_until_input, bytes.held_until_weight);

@@ -102,6 +102,10 @@ struct Memory {
   // place takes what that takes instead.
   MessageBytes slot;
   std::vector<int64_t> limits;  // One entry a rank; empty: none.
+
+  StageBytes of(int stage) const {
+    return stages.empty() ? StageBytes{} : stages[stage];
+  }
 };
 
 // InvalidArgument unless there are times for that many stages and every time

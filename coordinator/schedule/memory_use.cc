@@ -18,16 +18,12 @@ int64_t SlotBytes(const Memory& memory, EdgeKind kind) {
   return 0;
 }
 
-StageBytes BytesOf(const Memory& memory, int stage) {
-  return memory.stages.empty() ? StageBytes{} : memory.stages[stage];
-}
-
 int64_t OwnPlaces(const LoweredProgram& program, const RankParts& parts,
                   const Memory& memory) {
   int64_t bytes = 0;
   for (const int s : parts.stages) {
     const StageSlots& stage = program.stages[s];
-    const StageBytes place = BytesOf(memory, s);
+    const StageBytes place = memory.of(s);
     bytes += stage.slots * place.held_until_input;
     bytes += stage.held * (place.held_until_weight - place.held_until_input);
   }
@@ -85,7 +81,7 @@ MemoryUse MemoryUseOf(const LoweredProgram& program, int rank,
   for (int p = 0; p < static_cast<int>(steps.size()); ++p) {
     if (steps[p].kind != StepKind::kCompute) continue;
     const Command& c = steps[p].command;
-    const StageBytes bytes = BytesOf(memory, c.stage);
+    const StageBytes bytes = memory.of(c.stage);
     int64_t now = held;  // While the command runs.
     switch (c.op) {
       case Op::kForward:
