@@ -286,11 +286,12 @@ class LoweredChecker {
     if (memory_.limits.empty() || use.total() <= memory_.limits[rank]) {
       return absl::OkStatus();
     }
-    return absl::ResourceExhaustedError(absl::StrCat(
-        program_.name, ": rank ", rank, " needs ", use.total(), " bytes (",
-        use.total() - use.peak_held, " of slots and buffers), ",
-        use.total() - memory_.limits[rank], " more than its limit of ",
-        memory_.limits[rank]));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(program_.name, ": rank ", rank, " needs ", use.total(),
+                     " bytes (", use.activations, " of activations, ",
+                     use.transfers, " of gradient slots and send buffers), ",
+                     use.total() - memory_.limits[rank],
+                     " more than its limit of ", memory_.limits[rank]));
   }
 
   // Invariant 5.

@@ -192,6 +192,28 @@ class DamagedProgram : public ::testing::Test {
   }
 };
 
+// Own places are allocated whether they are held or not: rank 1 has two, the
+// second for an input ahead, and one micro-batch in flight.
+TEST(VerifyLowered, SaysWhatBytesARankNeeds) {
+  ASSERT_OK_AND_ASSIGN(const Schedule schedule,
+                       Generate("1f1b", {.ranks = 2, .micro_batches = 4}));
+  ASSERT_OK_AND_ASSIGN(
+      const LoweredProgram program,
+      Lower(schedule, {.costs = UniformCosts({.ranks = 2}, {.transfer = 1})}));
+  Memory memory{.stages = {{100, 100}, {100, 100}},
+                .places = Places::kOwn,
+                .slot = {.activation = 7, .gradient = 5},
+                .limits = {1000, 204}};
+  EXPECT_THAT(
+      VerifyLowered(program, memory),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("rank 1 needs 205 bytes (200 of activations, 5 "
+                         "of gradient slots and send buffers), 1 more "
+                         "than its limit of 204")));
+  ++memory.limits[1];
+  EXPECT_OK(VerifyLowered(program, memory));
+}
+
 TEST_F(DamagedProgram, OfAnotherCommandIsRefused) {
   ExpectAlwaysRefused("micro-batch",
                       [](LoweredStep* s) { ++s->command.micro_batch; });
