@@ -135,11 +135,15 @@ absl::StatusOr<schedule::Memory> SlotMemory(const MemoryRequest& request,
     }
     memory.limits.push_back(limit - fixed);
   }
+  const auto cut = [](int64_t* bytes) {
+    *bytes = std::min(*bytes, schedule::kMaxBytes);
+  };
   for (schedule::StageBytes& stage : memory.stages) {
-    for (int64_t* bytes : {&stage.held_until_input, &stage.held_until_weight}) {
-      *bytes = std::min(*bytes, schedule::kMaxBytes);
-    }
+    cut(&stage.held_until_input);
+    cut(&stage.held_until_weight);
   }
+  cut(&memory.slot.activation);
+  cut(&memory.slot.gradient);
   return memory;
 }
 

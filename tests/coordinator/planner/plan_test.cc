@@ -383,6 +383,20 @@ TEST(PlanTest, ActivationsBeyondAllBoundsAreOutOfMemory) {
   EXPECT_OK(MakePlan(request).status());
 }
 
+// So are messages: two stages of one wide block at most.
+TEST(PlanTest, MessagesBeyondAllBoundsAreNoFaultOfTheSchedule) {
+  PlanRequest request = Tiny(2, 1);
+  request.model.layers = 1;
+  request.model.width = 256;
+  request.batch = {.micro_batch = 1 << 20, .sequence_length = 1 << 16};
+  request.device_memory = int64_t{1} << 60;
+  ASSERT_OK_AND_ASSIGN(const Plan plan, MakePlan(request));
+  EXPECT_GT(plan.memory[0].transfer_slots, int64_t{1} << 44);
+  request.device_memory = int64_t{1} << 44;
+  EXPECT_THAT(MakePlan(request).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
 // What waits for W is of no matter where B is one: a stage of very many wide
 // layers that are done once more.
 TEST(PlanTest, WhatASplitBackwardWouldHoldIsNoReasonToRefuse) {
