@@ -16,7 +16,11 @@ struct ShapeFlags {
 inline void AddShapeFlags(CLI::App& command, ShapeFlags& shape) {
   command.add_option("--stages", shape.stages, "K, ranks")->required();
   command.add_option("--micro-batches", shape.micro_batches, "M")->required();
-  command.add_option("--chunks", shape.chunks, "v, chunks a rank")
+  command
+      .add_option(
+          "--chunks", shape.chunks,
+          "v, chunks a rank; auto tries 1 to 8, 16, 32, 64, and the number "
+          "given if it is below 64")
       ->check(AtLeast(1));
 }
 

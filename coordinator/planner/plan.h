@@ -23,8 +23,9 @@ namespace penstock::coordinator::planner {
 struct PlanRequest {
   ModelShape model;
   BatchShape batch;
-  int ranks = 1;          // K
-  int chunks = 1;         // v; with `auto` the most that are tried.
+  int ranks = 1;  // K
+  // v; with `auto` the most that may be tried (auto_schedule.h).
+  int chunks = 1;
   int micro_batches = 1;  // M
   Recompute recompute = Recompute::kNone;
   Optimizer optimizer = Optimizer::kAdamW;

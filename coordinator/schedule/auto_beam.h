@@ -26,7 +26,8 @@ struct BeamOptions {
 
 struct BeamResult {
   bool found = false;  // A step shorter than `known`.
-  // No state was left out for want of width: nothing better exists among what
+  // No state was left out for want of width, nor a command that had better
+  // wait (narrow beams do not look at those): nothing better exists among what
   // is enumerated.
   bool exhausted = false;
   double makespan = 0;

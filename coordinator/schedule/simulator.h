@@ -23,7 +23,9 @@ struct RankSimulation {
   double first_start = 0;  // Of its first command.
   double last_end = 0;     // Of its last command.
   int peak_in_flight = 0;  // Activations, F to B or W, over its stages.
-  int64_t peak_bytes = 0;  // As Memory counts, slots and buffers included.
+  // As Memory counts, slots and buffers included: with own places what is
+  // allocated, whether it is held at one time or not.
+  int64_t peak_bytes = 0;
 };
 
 // A link of the chain that makes the makespan: a step (edge = kNone) or the

@@ -7,7 +7,7 @@
 //   4 per edge, order of sends = order of receives;
 //   5 no deadlock with rendezvous sends and the capacities that it will have;
 //   6 weight gradients per stage in ascending micro-batch order;
-//   7 peak bytes within each rank's limit, in flight back to 0;
+//   7 each rank's bytes within its limit, in flight back to 0;
 //   8 replica reduction after the last B or W of its stage, once;
 //   9 the text form (text.h).
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_VERIFIER_H_
