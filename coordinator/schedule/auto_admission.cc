@@ -220,4 +220,21 @@ void Admission::TakeBack(int stage, const HoldingChange& before,
   if (need.feeds_next) holding->stages[stage + 1] = before.next;
 }
 
+std::vector<int64_t> PeakHeld(const AutoProblem& problem,
+                              const Orders& orders) {
+  const Admission admission(problem, Backward::kEither);
+  Holding holding = admission.Begin();
+  std::vector<int64_t> peaks;
+  for (int r = 0; r < problem.ranks; ++r) {
+    const int64_t& bytes = holding.ranks[r].bytes;
+    int64_t peak = bytes;
+    for (const Command& c : orders[r]) {
+      admission.Hold(c.stage, c.op, &holding);
+      peak = std::max(peak, bytes);
+    }
+    peaks.push_back(peak);
+  }
+  return peaks;
+}
+
 }  // namespace penstock::coordinator::schedule

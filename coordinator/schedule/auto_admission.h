@@ -166,6 +166,10 @@ class Admission {
   Holding begin_;
 };
 
+// Bytes of each rank's places for activations, as MemoryUse::activations
+// without inputs ahead.
+std::vector<int64_t> PeakHeld(const AutoProblem& problem, const Orders& orders);
+
 }  // namespace penstock::coordinator::schedule
 
 #endif  // PENSTOCK_COORDINATOR_SCHEDULE_AUTO_ADMISSION_H_

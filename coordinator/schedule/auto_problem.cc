@@ -1,9 +1,6 @@
 #include "coordinator/schedule/auto_problem.h"
 
 #include <algorithm>
-#include <utility>
-
-#include "coordinator/schedule/auto_admission.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
@@ -163,42 +160,6 @@ class OrderTimer {
   double tied_sum_ = kUnknown;
 };
 
-int64_t MostAtOnce(const AutoProblem& problem,
-                   const std::vector<Command>& order) {
-  int64_t held = 0, peak = 0;
-  for (const Command& c : order) {
-    const StageBytes& bytes = problem.held[c.stage];
-    switch (c.op) {
-      case Op::kForward:
-        held += bytes.held_until_input;
-        break;
-      case Op::kBackward:
-        held -= bytes.held_until_input;
-        break;
-      case Op::kBackwardInput:
-        held += bytes.held_until_weight - bytes.held_until_input;
-        break;
-      case Op::kBackwardWeight:
-        held -= bytes.held_until_weight;
-        break;
-    }
-    peak = std::max(peak, held);
-  }
-  return peak;
-}
-
-std::vector<int64_t> OwnPlaces(const AutoProblem& problem,
-                               const Orders& orders) {
-  const Admission admission(problem, Backward::kEither);
-  Holding holding = admission.Begin();
-  for (const std::vector<Command>& order : orders) {
-    for (const Command& c : order) admission.Hold(c.stage, c.op, &holding);
-  }
-  std::vector<int64_t> bytes;
-  for (const RankHolding& rank : holding.ranks) bytes.push_back(rank.bytes);
-  return bytes;
-}
-
 }  // namespace
 
 AutoProblem MakeAutoProblem(int micro_batches, const Placement& placement,
@@ -263,16 +224,6 @@ TiedTails TiedTailsOf(const AutoProblem& problem, int rank) {
     tails.after_rank = transfer + tails.after_chain;
   }
   return tails;
-}
-
-std::vector<int64_t> PeakHeld(const AutoProblem& problem,
-                              const Orders& orders) {
-  if (problem.places == Places::kOwn) return OwnPlaces(problem, orders);
-  std::vector<int64_t> peaks;
-  for (const std::vector<Command>& order : orders) {
-    peaks.push_back(MostAtOnce(problem, order));
-  }
-  return peaks;
 }
 
 }  // namespace penstock::coordinator::schedule

@@ -85,10 +85,6 @@ struct TiedTails {
 };
 TiedTails TiedTailsOf(const AutoProblem& problem, int rank);
 
-// Bytes of each rank's places for activations, as MemoryUse::activations
-// without inputs ahead.
-std::vector<int64_t> PeakHeld(const AutoProblem& problem, const Orders& orders);
-
 }  // namespace penstock::coordinator::schedule
 
 #endif  // PENSTOCK_COORDINATOR_SCHEDULE_AUTO_PROBLEM_H_

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/log/log.h"
 #include "common/status/status_macros.h"
+#include "coordinator/schedule/auto_admission.h"
 #include "coordinator/schedule/auto_bound.h"
 #include "coordinator/schedule/auto_least_memory.h"
 #include "coordinator/schedule/auto_problem.h"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/schedule/auto_admission.h"
 #include "coordinator/schedule/auto_beam.h"
 #include "coordinator/schedule/auto_bound.h"
 #include "coordinator/schedule/auto_list.h"
