@@ -119,6 +119,8 @@ class Search {
     for (const Slots slots : {Slots::kAsTaken, Slots::kEven, Slots::kByDepth}) {
       if (slots != Slots::kAsTaken && problem_.chunks == 1) break;
       for (const double share : {1.0, 0.5, 0.0}) {
+        // As they have been played.
+        if (slots == Slots::kAsTaken && share == 0) continue;
         for (int i = 0; i < lists; ++i) {
           if (Optimal() || !MayPlay()) return;
           Play({.ranks =
