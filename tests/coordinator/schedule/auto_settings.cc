@@ -64,6 +64,14 @@ void SetMemory(const SettingKind& kind, const Placement& placement,
 
 }  // namespace
 
+OracleSetting OracleSettingOf(const AutoSetting& setting) {
+  const LoweringOptions& options = setting.choice.options;
+  return {.micro_batches = setting.micro_batches,
+          .costs = options.costs,
+          .memory = options.memory,
+          .send_buffers = options.send_buffers};
+}
+
 double RandomBetween(double least, double most, std::mt19937* random) {
   return least + (most - least) * ((*random)() / 4294967296.0);
 }

@@ -7,6 +7,7 @@
 
 #include "coordinator/schedule/auto_schedule.h"
 #include "coordinator/schedule/placement.h"
+#include "tests/coordinator/schedule/exact_oracle.h"
 
 namespace penstock::coordinator::schedule {
 
@@ -42,6 +43,9 @@ AutoSetting SmallSetting(int i, std::mt19937* random);
 // Of a series with K <= 32, 2K <= M <= 256 and room for 2K micro-batches.
 AutoSetting LargeSetting(StageSpread spread, double longest_transfer,
                          std::mt19937* random);
+
+// As the exact oracle takes it.
+OracleSetting OracleSettingOf(const AutoSetting& setting);
 
 // Uniform in [least, most), the same everywhere.
 double RandomBetween(double least, double most, std::mt19937* random);

@@ -13,14 +13,6 @@
 namespace penstock::coordinator::schedule {
 namespace {
 
-OracleSetting OracleSettingOf(const AutoSetting& setting) {
-  const LoweringOptions& options = setting.choice.options;
-  return {.micro_batches = setting.micro_batches,
-          .costs = options.costs,
-          .memory = options.memory,
-          .send_buffers = options.send_buffers};
-}
-
 TEST(StepProof, NeverRefusesTheOptimumAndProvesNearlyAllOfIt) {
   std::mt19937 random(1);
   int compared = 0;

@@ -39,14 +39,6 @@ AutoSchedule Made(int micro_batches, const std::vector<AutoChoice>& choices) {
   return *std::move(made);
 }
 
-OracleSetting OracleSettingOf(const AutoSetting& setting) {
-  const LoweringOptions& options = setting.choice.options;
-  return {.micro_batches = setting.micro_batches,
-          .costs = options.costs,
-          .memory = options.memory,
-          .send_buffers = options.send_buffers};
-}
-
 // One row; gaps as shares, and how many may be too large.
 void Print(const std::string& what, std::vector<double> gaps, int unproved) {
   std::sort(gaps.begin(), gaps.end());
