@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -104,7 +103,7 @@ class Beam {
   // Fills conflict_. Returns the bit of waits that leaves one of it for later,
   // or 0.
   uint64_t FindConflict(const StepState& state) {
-    double end = std::numeric_limits<double>::infinity();
+    double end = kNever;
     int rank = -1;
     for (int r = 0; r < problem_.ranks; ++r) {
       next_.clear();

@@ -3,13 +3,11 @@
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_EARLIEST_RANK_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_EARLIEST_RANK_H_
 
-#include <limits>
 #include <vector>
 
-namespace penstock::coordinator::schedule {
+#include "coordinator/schedule/auto_problem.h"
 
-// A time that does not come.
-inline constexpr double kNever = std::numeric_limits<double>::infinity();
+namespace penstock::coordinator::schedule {
 
 // The least of one time a rank, with the lowest rank that has it. All begin
 // with 0. Thread-compatible.

@@ -4,6 +4,7 @@
 #define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_PROBLEM_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "coordinator/schedule/lowering.h"
@@ -16,6 +17,9 @@ using Orders = std::vector<std::vector<Command>>;
 
 // Of two steps' times: sums of the same times in another order are equal.
 inline constexpr double kTolerance = 1e-9;
+
+// A time that does not come.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Beyond what all micro-batches together can hold.
 inline constexpr int64_t kNoBudget = int64_t{1} << 62;

@@ -1,7 +1,6 @@
 #include "coordinator/schedule/auto_schedule.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -186,12 +185,11 @@ class Chooser {
   // slow and others do not run. And a search with much room can miss what it
   // finds with less.
   absl::Status TryLessRoom() {
-    double bound = std::numeric_limits<double>::infinity();
+    double bound = kNever;
     for (const Laid& laid : laid_) bound = std::min(bound, laid.bound);
     for (int rung = 0; rung < kRungs; ++rung) {
       if (best_.has_value() && !Less(bound * kSlowed, best_->makespan)) break;
-      known_ = best_.has_value() ? best_->makespan
-                                 : std::numeric_limits<double>::infinity();
+      known_ = best_.has_value() ? best_->makespan : kNever;
       for (size_t i = 0; i < laid_.size(); ++i) {
         const Laid& laid = laid_[i];
         if (!SlotsTakeRoom(laid)) continue;
@@ -293,7 +291,7 @@ class Chooser {
   std::vector<Laid> laid_;
   std::vector<Candidate> candidates_;
   int64_t searches_ = 0;  // Among which the work is shared.
-  double known_ = std::numeric_limits<double>::infinity();
+  double known_ = kNever;
   std::optional<AutoSchedule> best_;
   absl::Status refused_;  // The first that a caller said.
 };

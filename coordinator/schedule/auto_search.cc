@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -279,7 +278,7 @@ class Search {
   std::optional<FoundOrder> best_;
   ListPolicy best_policy_;  // What made it, if a list did.
   ListPolicy policy_;       // What Mix() changes, and what that takes.
-  double policy_makespan_ = std::numeric_limits<double>::infinity();
+  double policy_makespan_ = kNever;
   Orders list_orders_;  // Those of policy_, where they can be replayed.
 };
 

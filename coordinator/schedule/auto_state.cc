@@ -1,12 +1,9 @@
 #include "coordinator/schedule/auto_state.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace penstock::coordinator::schedule {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Of StepState::waits: two bits a rank. Ranks beyond never wait.
 constexpr int kWaitingRanks = 32;
