@@ -30,9 +30,9 @@ constexpr int kMostChunks = 64;
 // Of all searches together (auto_search.h): at most some 50 ms.
 constexpr int64_t kListWork = 400'000;
 constexpr int64_t kBeamWork = 20'000'000;
-// How far above the lower bound a step may be before orders that leave more
-// room are tried, and on how many rungs (OnRungBelow).
-constexpr double kSlowed = 1.002;
+// Steps of at most so many lower bounds are good enough; for longer ones orders
+// that leave more room are tried, on so many rungs (OnRungBelow).
+constexpr double kNearBound = 1.002;
 constexpr int kRungs = 6;
 
 bool Less(double a, double b) { return a < b * (1 - kTolerance); }
@@ -188,7 +188,8 @@ class Chooser {
     double bound = kNever;
     for (const Laid& laid : laid_) bound = std::min(bound, laid.bound);
     for (int rung = 0; rung < kRungs; ++rung) {
-      if (best_.has_value() && !Less(bound * kSlowed, best_->makespan)) break;
+      if (best_.has_value() && !Less(bound * kNearBound, best_->makespan))
+        break;
       known_ = best_.has_value() ? best_->makespan : kNever;
       for (size_t i = 0; i < laid_.size(); ++i) {
         const Laid& laid = laid_[i];

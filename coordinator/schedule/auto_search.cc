@@ -33,9 +33,10 @@ constexpr Preference kPreferences[] = {
     {First::kTurns, 0.75, 0.5},  {First::kInput, 0, 1},
 };
 
-// Of these, how many are played with each split of own places; and how many
-// where what they give can be replayed, with all splits and with each.
+// How many of these are played with each split of own places.
 constexpr int kSplitPreferences = 6;
+// Where the best list is replayed fewer are enough: so many as they are, and so
+// many with each split.
 constexpr int kReplayedLists = 4;
 constexpr int kReplayedSplits = 1;
 // Rounds in vain after which commands are put later in the order, and by how
@@ -186,7 +187,8 @@ class Search {
     return std::move(result.orders);
   }
 
-  void Time(ListResult* result) const {
+  // Lists do not know what tied edges take.
+  void CountTied(ListResult* result) const {
     if (!problem_.tied_edges) return;
     result->makespan = TimeOrders(problem_, result->orders).makespan;
   }
@@ -213,7 +215,7 @@ class Search {
     list_work_ -= commands();
     ListResult result = ScheduleList(problem_, policy);
     if (!result.finished) return;
-    Time(&result);
+    CountTied(&result);
     if (result.makespan <= policy_makespan_) {
       policy_ = policy;
       policy_makespan_ = result.makespan;
@@ -225,8 +227,8 @@ class Search {
   }
 
   // The same step with fewer activations in flight, where that costs no time:
-  // 2 K micro-batches are enough for most steps, 2 (K - r) - 1 for equal
-  // stages.
+  // 2 K micro-batches on each rank are enough for most steps. Where they are,
+  // 2 (K - r) - 1 on rank r are tried, which is enough for equal stages.
   void Shallower() {
     if (!best_.has_value() || list_work_ < 2 * commands()) return;
     for (const bool falling : {false, true}) {
@@ -237,7 +239,7 @@ class Search {
       }
       ListResult result = BestWithAtMost(most);
       if (!result.finished) return;
-      Time(&result);
+      CountTied(&result);
       if (result.makespan > best_->makespan * (1 + kTolerance)) return;
       best_ = {.orders = std::move(result.orders), .makespan = result.makespan};
     }
@@ -277,7 +279,9 @@ class Search {
   int64_t beam_work_;  // and states.
   std::optional<FoundOrder> best_;
   ListPolicy best_policy_;  // What made it, if a list did.
-  ListPolicy policy_;       // What Mix() changes, and what that takes.
+  // The best list, which Mix() changes and replays begin with, and what it
+  // takes: no less than best_, which replays and mixtures may have bettered.
+  ListPolicy policy_;
   double policy_makespan_ = kNever;
   Orders list_orders_;  // Those of policy_, where they can be replayed.
 };

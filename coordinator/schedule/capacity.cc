@@ -67,14 +67,14 @@ class CapacitySearch {
     bool kept = false;  // By `high`, as far as it was tried.
     while (low < high) {
       const int middle = low + (high - low) / 2;
-      if (KeepsStep(middle)) {
+      if (CostsNothing(middle)) {
         high = middle;
         kept = true;
       } else {
         low = middle + 1;
       }
     }
-    while (!kept && !KeepsStep(high)) {
+    while (!kept && !CostsNothing(high)) {
       // Only rounding can bring us here; with M slots nothing waits.
       CHECK_LE(high, program_.micro_batches + 1) << program_.name;
       for (int& need : needs_) ++need;
@@ -228,7 +228,7 @@ class CapacitySearch {
 
   // The step is no longer, and the span bubble, which is reported beside it, no
   // larger.
-  bool KeepsStep(int bound) {
+  bool CostsNothing(int bound) {
     bound_.assign(program_.ranks(), bound);
     ApplyBounds();
     const double latest = unlimited_.makespan * (1 + kTolerance);
@@ -238,7 +238,8 @@ class CapacitySearch {
            SpanBubble(bounded_) <= SpanBubble(unlimited_) + tolerance_;
   }
 
-  // The longest that a rank is idle between its first command and its last.
+  // The longest that a rank is idle between its first command and its last: as
+  // Simulation::span_bubble_rate, but a time.
   double SpanBubble(const Evaluation& evaluation) const {
     double longest = 0;
     for (const RankSpan& rank : spans_) {

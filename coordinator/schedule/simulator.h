@@ -44,7 +44,8 @@ struct Simulation {
   // Idle share of the busiest rank: (makespan - busy) / makespan.
   double bubble_rate = 0;
   // Largest over ranks of (last end - first start - busy), as a share of that
-  // rank's (last end - first start).
+  // rank's (last end - first start). Slots that cost nothing keep it
+  // (capacity.cc, which has it as a time).
   double span_bubble_rate = 0;
   std::vector<RankSimulation> ranks;
   std::vector<std::vector<TimedStep>> timeline;  // As LoweredProgram::steps.
