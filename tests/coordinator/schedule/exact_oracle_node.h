@@ -5,20 +5,18 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 
 #include "coordinator/schedule/costs.h"
 #include "coordinator/schedule/instruction.h"
+#include "tests/coordinator/schedule/command_kinds.h"
 #include "tests/coordinator/schedule/exact_oracle.h"
 
 namespace penstock::coordinator::schedule::oracle {
 
-// What is counted, and the ways to do it: a B does an I and a W at once.
-inline constexpr int kF = 0, kI = 1, kW = 2, kKinds = 3;
+// The ways to do a command of a kind, and a B, which does an I and a W at once.
 inline constexpr int kB = 3, kWays = 4;
 inline constexpr Op kOps[kWays] = {Op::kForward, Op::kBackwardInput,
                                    Op::kBackwardWeight, Op::kBackward};
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // (rank, kind, micro-batch)
 using Times =

@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "common/log/log.h"
+#include "tests/coordinator/schedule/command_kinds.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
 
-constexpr int kF = 0, kI = 1, kW = 2, kKinds = 3;
 constexpr int kMostRounds = 20;
 // A round that narrows all windows together by less, in steps, is the last.
 constexpr double kLeastMove = 1e-4;
@@ -20,7 +20,7 @@ StepProof::StepProof(const OracleSetting& setting)
     : micro_batches_(setting.micro_batches),
       buffers_(setting.send_buffers),
       latency_(setting.costs.latency),
-      rows_(setting.micro_batches) {
+      sequences_(setting.micro_batches) {
   const int ranks = static_cast<int>(setting.costs.stages.size());
   for (int s = 0; s < ranks; ++s) {
     const StageTimes& times = setting.costs.stages[s];
@@ -32,7 +32,7 @@ StepProof::StepProof(const OracleSetting& setting)
     CHECK(!times.backward.has_value() &&
           rank.bytes.held_until_weight <= rank.bytes.held_until_input)
         << "rank " << s << " may be better off with B";
-    // Rows do not know when the command before the last of a kind ended.
+    // Sequences do not know when the command before the last of a kind ended.
     if (buffers_ == 1) {
       rank.gaps = {s + 1 < ranks ? latency_ : 0.0, s > 0 ? latency_ : 0.0};
     }
@@ -79,7 +79,7 @@ void StepProof::Lower(double value, double* latest) {
 
 bool StepProof::Tighten(int s) {
   RankWindows narrowed = windows_[s];
-  if (!rows_.Narrow(ranks_[s], slack_, &narrowed)) return false;
+  if (!sequences_.Narrow(ranks_[s], slack_, &narrowed)) return false;
   for (int kind = 0; kind < kKinds; ++kind) {
     for (int m = 0; m < micro_batches_; ++m) {
       Raise(narrowed.earliest[kind][m], &windows_[s].earliest[kind][m]);
@@ -90,7 +90,7 @@ bool StepProof::Tighten(int s) {
 }
 
 // Calls visit(after_s, after_kind, after_m, delay) for each command that must
-// start `delay` after the end of this one. What memory asks rows know.
+// start `delay` after the end of this one. What memory asks sequences know.
 template <typename Visit>
 void StepProof::ForEachWait(int s, int kind, int m, const Visit& visit) const {
   const int ranks = static_cast<int>(ranks_.size());

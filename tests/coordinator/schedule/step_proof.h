@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "tests/coordinator/schedule/exact_oracle.h"
-#include "tests/coordinator/schedule/step_proof_rows.h"
+#include "tests/coordinator/schedule/step_proof_sequences.h"
 
 namespace penstock::coordinator::schedule {
 
 // Each command has a window: its earliest start, and its latest end if the step
 // is not to be longer. Ranks pass what they know of theirs on to each other,
-// and each rank by itself looks at all rows of its commands
-// (step_proof_rows.h), until nothing changes or a rank has no row left.
+// and each rank by itself looks at all sequences of its commands
+// (step_proof_sequences.h), until nothing changes or a rank has no sequence
+// left.
 //
 // One stage a rank (loop placement, v = 1), unlimited slots, the rule of
 // coordinator/schedule/lowered_program.h. As the exact oracle it rests on equal
@@ -44,7 +45,7 @@ class StepProof {
   const double latency_;
   std::vector<RankCommands> ranks_;   // (rank)
   std::vector<RankWindows> windows_;  // (rank)
-  RankRows rows_;
+  RankSequences sequences_;
   double slack_ = 0;  // Rounding.
   double moved_ = 0;  // By how much windows were narrowed.
 };

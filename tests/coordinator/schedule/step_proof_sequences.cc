@@ -1,27 +1,27 @@
-#include "tests/coordinator/schedule/step_proof_rows.h"
+#include "tests/coordinator/schedule/step_proof_sequences.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
+
+#include "tests/coordinator/schedule/command_kinds.h"
 
 namespace penstock::coordinator::schedule {
 namespace {
 
-constexpr int kF = 0, kI = 1, kW = 2, kKinds = 3;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of one front; more are merged, which only makes more rows possible.
+// Of one front; more are merged, which only makes more sequences possible.
 constexpr size_t kMostPoints = 5;
 
 }  // namespace
 
-RankRows::RankRows(int micro_batches) : micro_batches_(micro_batches) {
+RankSequences::RankSequences(int micro_batches)
+    : micro_batches_(micro_batches) {
   const size_t last = Index({micro_batches, micro_batches, micro_batches});
   begun_.resize(last + 1);
   left_.resize(last + 1);
 }
 
-bool RankRows::MayFollow(const Counts& at, int kind) const {
+bool RankSequences::MayFollow(const Counts& at, int kind) const {
   if (kind == kI) return at[kI] < at[kF];
   if (kind == kW) return at[kW] < at[kI];
   return at[kF] < micro_batches_ &&
@@ -30,22 +30,22 @@ bool RankRows::MayFollow(const Counts& at, int kind) const {
              rank_.limit;
 }
 
-double RankRows::Start(const Point& from, int kind, double earliest,
-                       double latest) const {
+double RankSequences::Start(const Point& from, int kind, double earliest,
+                            double latest) const {
   double start = std::max(from.free, earliest);
   if (kind != kW) start = std::max(start, from.next[kind]);
   return start + rank_.times[kind] > latest + slack_ ? kInfinity : start;
 }
 
-RankRows::Point RankRows::After(const Point& from, int kind,
-                                double start) const {
+RankSequences::Point RankSequences::After(const Point& from, int kind,
+                                          double start) const {
   Point after{.free = start + rank_.times[kind], .next = from.next};
   if (kind != kW) after.next[kind] = after.free + rank_.gaps[kind];
   for (double& next : after.next) next = std::max(next, after.free);
   return after;
 }
 
-void RankRows::Insert(const Point& point, Front* front) {
+void RankSequences::Insert(const Point& point, Front* front) {
   const auto covers = [](const Point& a, const Point& b) {
     return a.free <= b.free && a.next[kF] <= b.next[kF] &&
            a.next[kI] <= b.next[kI];
@@ -84,8 +84,8 @@ void RankRows::Insert(const Point& point, Front* front) {
   front->erase(front->begin() + static_cast<std::ptrdiff_t>(closest.second));
 }
 
-bool RankRows::Narrow(const RankCommands& rank, double slack,
-                      RankWindows* windows) {
+bool RankSequences::Narrow(const RankCommands& rank, double slack,
+                           RankWindows* windows) {
   rank_ = rank;
   slack_ = slack;
   FindBegun(*windows);
@@ -105,7 +105,7 @@ bool RankRows::Narrow(const RankCommands& rank, double slack,
   return true;
 }
 
-void RankRows::FindBegun(const RankWindows& windows) {
+void RankSequences::FindBegun(const RankWindows& windows) {
   for (Front& front : begun_) front.clear();
   reached_.clear();
   begun_[0].push_back({});
@@ -132,7 +132,8 @@ void RankRows::FindBegun(const RankWindows& windows) {
 }
 
 // The same from the end, and which of it meets what was begun.
-void RankRows::FindLeft(const RankWindows& windows, RankWindows* possible) {
+void RankSequences::FindLeft(const RankWindows& windows,
+                             RankWindows* possible) {
   for (Front& front : left_) front.clear();
   left_.back().push_back(
       {.free = -kInfinity, .next = {-kInfinity, -kInfinity}});

@@ -1,7 +1,7 @@
-// All rows of one rank's commands that keep to their windows. Internal to
+// All sequences of one rank's commands that keep to their windows. Internal to
 // step_proof.cc.
-#ifndef PENSTOCK_TESTS_COORDINATOR_SCHEDULE_STEP_PROOF_ROWS_H_
-#define PENSTOCK_TESTS_COORDINATOR_SCHEDULE_STEP_PROOF_ROWS_H_
+#ifndef PENSTOCK_TESTS_COORDINATOR_SCHEDULE_STEP_PROOF_SEQUENCES_H_
+#define PENSTOCK_TESTS_COORDINATOR_SCHEDULE_STEP_PROOF_SEQUENCES_H_
 
 #include <array>
 #include <cstdint>
@@ -26,20 +26,21 @@ struct RankCommands {
   std::array<double, 2> gaps = {};
 };
 
-// Rows are told apart by their counts of F, I and W only: for each, the times
-// that a row can leave, none of which another one makes useless, and the same
-// from the end. Thread-compatible: keeps the memory that it works in.
-class RankRows {
+// Sequences are told apart by their counts of F, I and W only: for each, the
+// times that a sequence can leave, none of which another one makes useless, and
+// the same from the end. Thread-compatible: keeps the memory that it works in.
+class RankSequences {
  public:
-  explicit RankRows(int micro_batches);
+  explicit RankSequences(int micro_batches);
 
-  // Narrows the windows to what the rank's rows allow. False: there is none.
+  // Narrows the windows to what the rank's sequences allow. False: there is
+  // none.
   bool Narrow(const RankCommands& rank, double slack, RankWindows* windows);
 
  private:
   using Counts = std::array<int, 3>;
-  // When a row can go on: with a W, with an F or with an I. Backwards in time,
-  // where times are negative, all are read from the end.
+  // When a sequence can go on: with a W, with an F or with an I. Backwards in
+  // time, where times are negative, all are read from the end.
   struct Point {
     double free = 0;
     std::array<double, 2> next = {};
@@ -71,4 +72,4 @@ class RankRows {
 
 }  // namespace penstock::coordinator::schedule
 
-#endif  // PENSTOCK_TESTS_COORDINATOR_SCHEDULE_STEP_PROOF_ROWS_H_
+#endif  // PENSTOCK_TESTS_COORDINATOR_SCHEDULE_STEP_PROOF_SEQUENCES_H_
