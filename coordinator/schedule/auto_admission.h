@@ -32,16 +32,16 @@ struct PlaceSplit {
 
 // What one rank holds of activations. Plain value.
 struct RankHolding {
-  int64_t bytes = 0;    // With own places of all that it ever had.
-  int64_t put_off = 0;  // Of shared ones, what W would free at once.
+  int64_t bytes = 0;    // Own places: of all that it ever had.
+  int64_t put_off = 0;  // Only of shared places: what W would free at once.
 };
 
 // A stage's own places. Plain value.
 struct StageHolding {
-  int slots = 0;  // There are.
-  int in_flight = 0;
-  int held = 0;     // Places for what I adds, there are,
-  int put_off = 0;  // and taken until W.
+  int slots = 0;      // Allocated.
+  int in_flight = 0;  // Slots taken.
+  int held = 0;       // Places for what I adds, allocated.
+  int put_off = 0;    // Of those, taken until W.
 };
 
 // What all ranks hold.

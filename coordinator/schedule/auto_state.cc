@@ -231,32 +231,36 @@ uint64_t StateRules::WaitBit(const StepState& state,
       next.op == Op::kBackwardWeight) {
     return 0;
   }
+  const bool waits =
+      own_ ? OwnWait(next, state.holding) : SharedWait(next, state);
+  if (!waits) return 0;
+  return (next.op == Op::kForward ? kForwardWaits : kInputWaits) << 2 * rank;
+}
+
+// A B takes no room for good.
+bool StateRules::OwnWait(const NextCommand& next,
+                         const Holding& holding) const {
+  if (next.op == Op::kForward) {
+    return admission_.ForwardTakesRoom(next.stage, holding);
+  }
+  return next.op == Op::kBackwardInput &&
+         admission_.InputTakesRoom(next.stage, holding);
+}
+
+// Whether the other one fits before this one, and not after it.
+bool StateRules::SharedWait(const NextCommand& next,
+                            const StepState& state) const {
   const int s = next.stage;
   const Holding& holding = state.holding;
-  if (own_) {
-    if (next.op == Op::kForward) {
-      return admission_.ForwardTakesRoom(s, holding) ? kForwardWaits << 2 * rank
-                                                     : 0;
-    }
-    return next.op == Op::kBackwardInput &&
-                   admission_.InputTakesRoom(s, holding)
-               ? kInputWaits << 2 * rank
-               : 0;
-  }
-  // Whether the other one fits before this one, and not after it.
   const StageCounts& counts = state.counts[s];
   if (next.op == Op::kForward) {
     return counts.inputs < counts.forwards &&
-                   admission_.AllowsInput(s, holding) &&
-                   !admission_.AllowsInputAfterForward(s, holding)
-               ? kForwardWaits << 2 * rank
-               : 0;
+           admission_.AllowsInput(s, holding) &&
+           !admission_.AllowsInputAfterForward(s, holding);
   }
   return counts.forwards < problem_.micro_batches &&
-                 admission_.AllowsForward(s, holding) &&
-                 !admission_.AllowsForwardAfterInput(s, holding)
-             ? kInputWaits << 2 * rank
-             : 0;
+         admission_.AllowsForward(s, holding) &&
+         !admission_.AllowsForwardAfterInput(s, holding);
 }
 
 // When each stage's next F and I can start at best; never where none is left.

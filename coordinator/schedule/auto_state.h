@@ -101,6 +101,9 @@ class StateRules {
   size_t Cell(int stage, int micro_batch) const {
     return static_cast<size_t>(stage) * problem_.micro_batches + micro_batch;
   }
+  // WaitBit() of a command other than W.
+  bool OwnWait(const NextCommand& next, const Holding& holding) const;
+  bool SharedWait(const NextCommand& next, const StepState& state) const;
   bool MayForward(int stage, uint64_t waits, const Holding& holding) const;
   bool MayInput(int stage, uint64_t waits, const Holding& holding) const;
   double ForwardReady(const StepState& state, int stage) const;
