@@ -87,15 +87,18 @@ absl::StatusOr<schedule::LoweringOptions> Options(
 // nothing.
 absl::Status Refusal(const absl::Status& status, double limit, int chunks) {
   if (!absl::IsResourceExhausted(status)) return status;
-  const char* unit = chunks == 1 ? "activations" : "chunk activations";
+  const std::string unit = chunks == 1 ? "activation" : "chunk activation";
   const double whole = std::floor(limit * chunks);
   return absl::InvalidArgumentError(absl::StrCat(
       whole == limit * chunks
           ? ""
           : absl::StrCat("memory_limit ", spec::FormatNumber(limit),
                          " has room for ", spec::FormatNumber(whole), " ", unit,
-                         ": "),
-      absl::StrReplaceAll(status.message(), {{"bytes of activations", unit}})));
+                         whole == 1 ? ": " : "s: "),
+      absl::StrReplaceAll(
+          status.message(),
+          {{" 1 bytes of activations", absl::StrCat(" 1 ", unit)},
+           {"bytes of activations", absl::StrCat(unit, "s")}})));
 }
 
 // The order that the request sends, or a fixed one by its name.

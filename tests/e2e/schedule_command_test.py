@@ -262,7 +262,7 @@ class ScheduleCommandTest(pc.PenstockCase):
          "--memory-limit: is inf; a number above 0 of activations"),
         (("simulate", "--schedule", "1f1b", *shape, "--memory-limit",
           "1.999999"),
-         "memory_limit 1.999999 has room for 1 activations: 1f1b: rank 0"),
+         "memory_limit 1.999999 has room for 1 activation: 1f1b: rank 0"),
         (("verify", "none.csv", *shape, "--slots", "-1"),
          "--slots: is -1; a whole number of at least 0"),
         (("run", "job.yaml", "--stages", "0"),

@@ -235,6 +235,11 @@ TEST(SimulateScheduleTest, MemoryLimitCountsActivationsOfAStage) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("memory_limit 3.999999999 has room for 3 "
                                  "activations: 1f1b: rank 0")));
+  request.set_memory_limit(1.5);
+  EXPECT_THAT(SimulateSchedule(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("memory_limit 1.5 has room for 1 activation: "
+                                 "1f1b: rank 0")));
   request.set_memory_limit(1e300);
   EXPECT_THAT(SimulateSchedule(request), IsOk());
 }
@@ -261,7 +266,7 @@ TEST(SimulateScheduleTest, AutoFitsTheTimesAndTheLimitThatAreGiven) {
   request.set_memory_limit(0.5);
   EXPECT_THAT(SimulateSchedule(request),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("rank 0 needs 1 activations for one "
+                       HasSubstr("rank 0 needs 1 activation for one "
                                  "micro-batch, 1 more than its limit of 0")));
 }
 
