@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_COORDINATOR_SCHEDULE_AUTO_STATE_H_
 #define PENSTOCK_COORDINATOR_SCHEDULE_AUTO_STATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -123,6 +124,28 @@ class StateRules {
   bool whole_ = false;             // B is looked at too.
   std::vector<StageTimes> least_;  // (stage): of I and W or B, whichever less.
 };
+
+// Here because both Score() and what comes next ask for nothing else as often.
+inline double StateRules::ForwardReady(const StepState& state, int s) const {
+  const int m = state.counts[s].forwards;
+  double ready = state.activation[Cell(s, m)];
+  const int before = m - problem_.send_buffers;
+  if (s + 1 < problem_.stages && problem_.remote_input[s + 1] && before >= 0) {
+    ready = std::max(ready, state.activation[Cell(s + 1, before)]);
+  }
+  return ready;
+}
+
+inline double StateRules::InputReady(const StepState& state, int s) const {
+  const int m = state.counts[s].inputs;
+  if (m >= state.counts[s].forwards) return kNever;
+  double ready = s + 1 == problem_.stages ? 0 : state.gradient[Cell(s, m)];
+  const int before = m - problem_.send_buffers;
+  if (s > 0 && problem_.remote_input[s] && before >= 0) {
+    ready = std::max(ready, state.gradient[Cell(s - 1, before)]);
+  }
+  return ready;
+}
 
 }  // namespace penstock::coordinator::schedule
 
