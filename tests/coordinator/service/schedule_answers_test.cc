@@ -270,6 +270,15 @@ TEST(SimulateScheduleTest, AutoFitsTheTimesAndTheLimitThatAreGiven) {
                                  "micro-batch, 1 more than its limit of 0")));
 }
 
+// It tries few of them.
+TEST(SimulateScheduleTest, AutoTakesAnyNumberOfChunks) {
+  auto request = Request("auto", 1, 4);
+  request.set_chunks(200000);
+  ASSERT_OK_AND_ASSIGN(const auto answer, SimulateSchedule(request));
+  EXPECT_LE(answer.chunks(), 64);
+  EXPECT_THAT(answer.makespan(), DoubleNear(3 * 4, 1e-9));
+}
+
 TEST(SimulateScheduleTest, TimesWhoseSumIsNotFiniteAreRefused) {
   auto request = Request("1f1b", 4, 8);
   request.set_forward(1e308);
