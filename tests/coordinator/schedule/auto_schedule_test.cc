@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "coordinator/schedule/auto_bound.h"
 #include "coordinator/schedule/generators.h"
 #include "coordinator/schedule/simulator.h"
@@ -24,35 +23,9 @@ namespace penstock::coordinator::schedule {
 namespace {
 
 using ::penstock::testing::StatusIs;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr double kNear = 1e-9;
-
-std::vector<int> ChunksTried(const Shape& shape) {
-  std::vector<int> chunks;
-  for (const Placement& placement : PlacementsToTry(shape)) {
-    const RankShape ranks{.ranks = shape.ranks,
-                          .chunks = placement.stages() / shape.ranks};
-    if (placement == LoopPlacement(ranks)) chunks.push_back(ranks.chunks);
-  }
-  return chunks;
-}
-
-TEST(PlacementsToTry, AreFewHoweverManyChunksAreAllowed) {
-  EXPECT_THAT(ChunksTried({.ranks = 2}), ElementsAre(1));
-  EXPECT_EQ(PlacementsToTry({.ranks = 2}).size(), 1);
-  EXPECT_THAT(ChunksTried({.ranks = 2, .chunks = 3}), ElementsAre(1, 2, 3));
-  EXPECT_EQ(PlacementsToTry({.ranks = 2, .chunks = 3}).size(), 4);  // The V.
-  EXPECT_THAT(ChunksTried({.ranks = 2, .chunks = 40}),
-              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 40));
-  EXPECT_THAT(ChunksTried({.ranks = 1, .chunks = 1 << 20}),
-              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64));
-  EXPECT_THAT(ChunksTried({.ranks = 64, .chunks = 64, .micro_batches = 1024}),
-              ElementsAre(1, 2));
-  EXPECT_THAT(ChunksTried({.ranks = 1024, .chunks = 2, .micro_batches = 1024}),
-              ElementsAre(1));
-}
 
 // Stages of equal length, a byte an activation, room for `fitting` of them.
 AutoChoice Uniform(const Placement& placement, int fitting,
@@ -270,71 +243,6 @@ TEST(AutoSchedule, ReplaysBringUnevenStagesCloseToTheLowerBound) {
     EXPECT_LE(made.makespan, 1.002 * StepLowerBound(setting.micro_batches,
                                                     setting.choice.placement,
                                                     setting.choice.options));
-  }
-}
-
-// With chunks the fewest slots stop most orders for good: room is left for
-// more, rather than going back to one micro-batch at a time.
-TEST(AutoSchedule, LeavesRoomForTheSlotsThatChunksNeed) {
-  const RankShape shape{.ranks = 8, .chunks = 4};
-  AutoChoice choice{.placement = LoopPlacement(shape)};
-  choice.options.costs = UniformCosts(shape, {.transfer = 0.1});
-  choice.options.memory.stages.assign(
-      shape.stages(), {.held_until_input = 3, .held_until_weight = 4});
-  choice.options.memory.slot = {.activation = 1, .gradient = 1};
-  choice.options.memory.limits.assign(shape.ranks, 112);
-  ASSERT_OK_AND_ASSIGN(const AutoSchedule made, MakeAutoSchedule(32, {choice}));
-  // One micro-batch after the other takes 32 (8 F + 8 B + 62 transfers).
-  EXPECT_LT(made.makespan, 32 * (8 * 3 + 6.2) / 4);
-}
-
-TEST(AutoSchedule, ALimitThatNoOrderMeetsIsRefusedToTheByte) {
-  for (const bool v_shaped : {false, true}) {
-    const RankShape shape{.ranks = 3, .chunks = v_shaped ? 2 : 1};
-    AutoChoice choice{.placement =
-                          v_shaped ? VPlacement(shape) : LoopPlacement(shape)};
-    choice.options.tied_embedding = true;
-    choice.options.memory.stages.assign(
-        shape.stages(), {.held_until_input = 100, .held_until_weight = 130});
-    choice.options.memory.slot = {.activation = 7, .gradient = 5, .tied = 3};
-    // As much as the order with the least memory needs.
-    std::vector<int64_t> least;
-    Schedule sequential{.name = "sequential",
-                        .placement = choice.placement,
-                        .micro_batches = 4};
-    sequential.orders.resize(3);
-    for (int m = 0; m < 4; ++m) {
-      for (int s = 0; s < shape.stages(); ++s) {
-        sequential.orders[choice.placement.rank_of(s)].push_back(
-            {Op::kForward, s, m});
-      }
-      for (int s = shape.stages() - 1; s >= 0; --s) {
-        sequential.orders[choice.placement.rank_of(s)].push_back(
-            {Op::kBackward, s, m});
-      }
-    }
-    ASSERT_OK_AND_ASSIGN(const LoweredProgram program,
-                         LowerVerified(sequential, choice.options));
-    choice.options.costs = UniformCosts(shape, {});
-    ASSERT_OK_AND_ASSIGN(
-        const Simulation simulation,
-        Simulate(program, choice.options.costs, choice.options.memory));
-    for (const RankSimulation& rank : simulation.ranks) {
-      choice.options.memory.limits.push_back(rank.peak_bytes);
-    }
-    EXPECT_OK(MakeAutoSchedule(4, {choice}).status());
-
-    choice.options.memory.limits[1] -= 2;
-    EXPECT_THAT(
-        MakeAutoSchedule(4, {choice}),
-        StatusIs(absl::StatusCode::kResourceExhausted,
-                 HasSubstr(absl::StrCat(
-                     "rank 1 needs ", shape.chunks * 100,
-                     " bytes of activations for one micro-batch and ",
-                     simulation.ranks[1].peak_bytes - shape.chunks * 100,
-                     " bytes of slots and send buffers, 2 more than its "
-                     "limit of ",
-                     choice.options.memory.limits[1]))));
   }
 }
 
