@@ -26,8 +26,9 @@ class EarliestRank {
     tree_[i].time = time;
     for (i /= 2; i > 0; i /= 2) {
       const Entry earlier = Earlier(i);
-      if (earlier.time == tree_[i].time && earlier.rank == tree_[i].rank)
+      if (earlier.time == tree_[i].time && earlier.rank == tree_[i].rank) {
         return;
+      }
       tree_[i] = earlier;
     }
   }

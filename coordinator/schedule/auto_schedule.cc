@@ -188,8 +188,9 @@ class Chooser {
     double bound = kNever;
     for (const Laid& laid : laid_) bound = std::min(bound, laid.bound);
     for (int rung = 0; rung < kRungs; ++rung) {
-      if (best_.has_value() && !Less(bound * kNearBound, best_->makespan))
+      if (best_.has_value() && !Less(bound * kNearBound, best_->makespan)) {
         break;
+      }
       known_ = best_.has_value() ? best_->makespan : kNever;
       for (size_t i = 0; i < laid_.size(); ++i) {
         const Laid& laid = laid_[i];

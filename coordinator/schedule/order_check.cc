@@ -313,8 +313,9 @@ class Checker {
   absl::Status CycleFrom(int rank, const std::vector<int>& next) {
     // Every stuck rank waits for another stuck one: after as many steps as
     // there are ranks the walk is on the cycle.
-    for (int i = 0; i < schedule_.ranks(); ++i)
+    for (int i = 0; i < schedule_.ranks(); ++i) {
       rank = WaitsFor(rank, next).rank;
+    }
     const int first = rank;
     std::vector<std::string> clauses;
     do {

@@ -121,8 +121,9 @@ class Reader {
     size_t end = *at;
     while (end < cell.size() && absl::ascii_isdigit(cell[end])) ++end;
     if (end == *at) return absl::StrCat("expected a ", what);
-    if (end - *at > kMaxDigits)
+    if (end - *at > kMaxDigits) {
       return absl::StrCat("the ", what, " is too long");
+    }
     if (end - *at > 1 && cell[*at] == '0') {
       return absl::StrCat("the ", what, " has a leading zero");
     }

@@ -244,8 +244,9 @@ TEST(RegistryTest, StagesAreListedAsPeopleCount) {
     ASSERT_OK(registry.Register(Request(name), At(0)).status());
   }
   std::vector<std::string> names;
-  for (const StageEntry* stage : registry.List())
+  for (const StageEntry* stage : registry.List()) {
     names.push_back(stage->name());
+  }
   EXPECT_THAT(names, ElementsAre("a-1", "b", "stage-1", "stage-2", "stage-10"));
 }
 

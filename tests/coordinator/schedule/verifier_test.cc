@@ -236,12 +236,13 @@ TEST(Verify, KeepsErrorsOfLargeSchedulesShort) {
   const absl::Status status = Verify(schedule, {});
   EXPECT_THAT(status, StatusIs(kInvalid, HasSubstr("rank 17")));
   EXPECT_LT(status.message().size(), 4096u);
-  for (auto& order : schedule.orders)
+  for (auto& order : schedule.orders) {
     std::sort(order.begin(), order.end(),
               [](const Command& a, const Command& b) {
                 return std::make_pair(a.micro_batch, a.op != Op::kForward) <
                        std::make_pair(b.micro_batch, b.op != Op::kForward);
               });
+  }
   EXPECT_OK(Verify(schedule, {}));  // Naive is correct too.
 }
 
