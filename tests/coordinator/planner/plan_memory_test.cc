@@ -67,6 +67,7 @@ TEST(PlanMemoryTest, AMemoryLimitNamesTheStageAndByHowMuch) {
 // Whatever the schedule and however unlike its stages: what a plan allocates is
 // enough for it, and what a plan with less allocates is less.
 TEST(PlanMemoryTest, AMemoryLimitIsComparedWithWhatIsAllocated) {
+  int plans = 0;
   for (const schedule::NamedSchedule& named : schedule::kNamedSchedules) {
     for (const int micro_batches : {3, 8, 12}) {
       PlanRequest request = Tiny(3, micro_batches);
@@ -83,6 +84,7 @@ TEST(PlanMemoryTest, AMemoryLimitIsComparedWithWhatIsAllocated) {
       request.memory_limit = most;
       ASSERT_OK_AND_ASSIGN(const Plan limited, MakePlan(request));
       EXPECT_EQ(limited.predicted.makespan, unlimited->predicted.makespan);
+      ++plans;
       request.memory_limit = most - 1;
       const absl::StatusOr<Plan> less = MakePlan(request);
       if (!less.ok()) {
@@ -95,12 +97,13 @@ TEST(PlanMemoryTest, AMemoryLimitIsComparedWithWhatIsAllocated) {
       }
     }
   }
+  EXPECT_GT(plans, 30);
 }
 
 // From what one micro-batch needs to what the fastest order does. With several
-// chunks a search of a few milliseconds cannot promise it to the last percent.
+// chunks a search of a few milliseconds cannot promise it: here 1.1 % is lost.
 TEST(PlanMemoryTest, AutoIsNoSlowerWithMoreMemory) {
-  for (const auto& [chunks, tolerance] : {std::pair{1, 1e-9}, {2, 0.05}}) {
+  for (const auto& [chunks, tolerance] : {std::pair{1, 1e-9}, {2, 0.015}}) {
     SCOPED_TRACE(chunks);
     PlanRequest request = Tiny(4, 8);
     request.schedule = "auto";
