@@ -113,12 +113,17 @@ absl::StatusOr<schedule::Schedule> OrderOf(
     return schedule::ParseCsv(request.file(), csv);
   }
   schedule::Shape shape = ShapeOf(request);
-  if (request.chunks() == 0) {
-    const schedule::NamedSchedule* const row =
-        schedule::FindSchedule(request.schedule());
-    shape.chunks = row == nullptr ? 1 : row->default_chunks.value_or(1);
+  const schedule::NamedSchedule* const row =
+      schedule::FindSchedule(request.schedule());
+  if (request.chunks() == 0 && row != nullptr) {
+    shape.chunks = row->default_chunks.value_or(1);
   }
-  return schedule::Generate(request.schedule(), shape);
+  absl::StatusOr<schedule::Schedule> made =
+      schedule::Generate(request.schedule(), shape);
+  if (row != nullptr) return made;
+  // Generators know names alone; a request may send a file too.
+  return absl::InvalidArgumentError(
+      absl::StrCat(made.status().message(), ", or file:PATH"));
 }
 
 absl::StatusOr<PlannedSchedule> PlanFixed(

@@ -214,7 +214,8 @@ class ScheduleCommandTest(pc.PenstockCase):
   def test_refusals(self):
     for arguments, wanted in (
         (("--schedule", "dualpipe-v"), "M must be at least 2K"),
-        (("--schedule", "2f2b"), "2f2b"),
+        (("--schedule", "my.csv"),
+         r'there is no schedule "my\.csv"; .*, auto, or file:PATH\n$'),
         (("--schedule", "file:a.csv"), "schedule file a.csv"),
         (("--schedule", "1f1b", "--micro-batches", "0"), "micro.batches"),
         (("--schedule", "1f1b", "--stages", "0"), "ranks is 0"),

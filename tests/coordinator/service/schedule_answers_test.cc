@@ -10,7 +10,9 @@ namespace {
 
 using ::penstock::testing::IsOk;
 using ::penstock::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::DoubleNear;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 v1::SimulateScheduleRequest Request(const char* schedule, int stages,
@@ -289,7 +291,9 @@ TEST(SimulateScheduleTest, TimesWhoseSumIsNotFiniteAreRefused) {
 
 TEST(SimulateScheduleTest, RefusesWhatHasNoMeaning) {
   EXPECT_THAT(SimulateSchedule(Request("2f2b", 2, 2)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1f1b")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("there are naive, gpipe, 1f1b, "),
+                             EndsWith(", auto, or file:PATH"))));
   EXPECT_THAT(SimulateSchedule(Request("1f1b", 0, 2)),
               StatusIs(absl::StatusCode::kInvalidArgument));
   auto request = Request("1f1b", 2, 2);
