@@ -6,6 +6,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "client/commands/command.h"
 #include "client/commands/flag_checks.h"
@@ -25,6 +29,22 @@ struct SimulateFlags {
   std::string format = "table";
   std::string address;
 };
+
+// The service names a number that it refuses by its field, where people gave a
+// flag.
+absl::Status NamedByFlag(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  for (const absl::string_view field :
+       {"forward", "backward_input", "backward_weight", "transfer",
+        "memory_limit"}) {
+    absl::string_view rest = status.message();
+    if (absl::ConsumePrefix(&rest, field) && absl::StartsWith(rest, " ")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", absl::StrReplaceAll(field, {{"_", "-"}}), rest));
+    }
+  }
+  return status;
+}
 
 int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
   v1::SimulateScheduleRequest request;
@@ -50,7 +70,7 @@ int RunSimulate(const SimulateFlags& flags, const Environment& environment) {
   auto coordinator = AnyCoordinator::Find(flags.address, environment);
   if (!coordinator.ok()) return Fail(coordinator.status());
   const auto response = coordinator->client().SimulateSchedule(request);
-  if (!response.ok()) return Fail(response.status());
+  if (!response.ok()) return Fail(NamedByFlag(response.status()));
   const std::string out = flags.format == "json"  ? SimulationJson(*response)
                           : flags.format == "csv" ? response->csv()
                           : flags.format == "svg"
