@@ -20,6 +20,12 @@ std::string OrDash(const std::optional<T>& value, std::string (*text)(T)) {
 std::string PerSecond(double tokens) { return absl::StrFormat("%.0f", tokens); }
 std::string Ratio(double value) { return absl::StrFormat("%.3f", value); }
 
+// A line for what people did not choose themselves.
+std::string FoundLine(const report::PipelineSummary& pipeline) {
+  if (pipeline.found.empty()) return "";
+  return absl::StrCat("schedule ", report::ScheduleText(pipeline), "\n");
+}
+
 }  // namespace
 
 std::string SummaryTable(const report::RunSummary& summary) {
@@ -47,8 +53,8 @@ std::string SummaryTable(const report::RunSummary& summary) {
       OrDash(summary.validation_loss, report::Loss), "  ",
       OrDash(summary.tokens_per_second, PerSecond), " tokens/s  step ",
       OrDash(summary.step_seconds_p50, report::Seconds), "  realisation ",
-      OrDash(summary.realisation, Ratio), "\n\n", FormatTable(rows), "\n",
-      FormatTable(stages));
+      OrDash(summary.realisation, Ratio), "\n", FoundLine(summary.pipeline),
+      "\n", FormatTable(rows), "\n", FormatTable(stages));
 }
 
 }  // namespace penstock::client

@@ -78,7 +78,7 @@ void JobFacts(const Keys& keys, const PipelineSummary& pipeline,
                micro_batches}),
        Look::kText, out);
   Fact("Pipeline",
-       Joined({pipeline.schedule,
+       Joined({ScheduleText(pipeline),
                pipeline.ranks > 0 ? absl::StrCat(pipeline.ranks, " ranks") : "",
                pipeline.chunks > 1
                    ? absl::StrCat(pipeline.chunks, " chunks a rank")

@@ -21,6 +21,7 @@ Prediction ReadPrediction(const Fields& parent, const char* key,
 PipelineSummary ReadPipeline(const Fields& fields, absl::Status& status) {
   PipelineSummary pipeline;
   pipeline.schedule = fields.Text("schedule");
+  pipeline.found = fields.Text("found");
   pipeline.ranks = fields.Integer("ranks").value_or(0);
   pipeline.chunks = fields.Integer("chunks").value_or(0);
   pipeline.micro_batches = fields.Integer("micro_batches").value_or(0);
@@ -135,6 +136,11 @@ absl::StatusOr<RunSummary> ParseRunSummary(absl::string_view text,
   }
   if (!status.ok()) return status;
   return summary;
+}
+
+std::string ScheduleText(const PipelineSummary& pipeline) {
+  if (pipeline.found.empty()) return pipeline.schedule;
+  return absl::StrCat(pipeline.schedule, ": ", pipeline.found);
 }
 
 std::string LayersText(const std::vector<HeldChunk>& chunks) {

@@ -40,6 +40,7 @@ struct RankSummary {
 // The shape of the pipeline that ran; empty and 0 where nothing was planned.
 struct PipelineSummary {
   std::string schedule;       // "1f1b", "file:orders.csv"
+  std::string found;          // By auto: "zb-v", "search"; else empty.
   int64_t ranks = 0;          // K
   int64_t chunks = 0;         // v
   int64_t micro_batches = 0;  // M of a step
@@ -80,6 +81,9 @@ struct RunSummary {
 // member of the wrong type; members that are missing are nothing.
 absl::StatusOr<RunSummary> ParseRunSummary(absl::string_view text,
                                            absl::string_view file);
+
+// "1f1b", "auto: zb-v"; empty where nothing was planned.
+std::string ScheduleText(const PipelineSummary& pipeline);
 
 // "embedding, blocks 0–1", "blocks 6–7, head"; "nothing" for no layers.
 std::string LayersText(const std::vector<HeldChunk>& chunks);

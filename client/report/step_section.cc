@@ -80,7 +80,8 @@ std::string Shape(const PipelineSummary& pipeline, const StepMetrics* metrics) {
   std::vector<std::string> parts;
   if (!pipeline.schedule.empty()) {
     parts.push_back(absl::StrCat(
-        "<b>", EscapedName(absl::AsciiStrToUpper(pipeline.schedule)), "</b>"));
+        "<b>", EscapedName(absl::AsciiStrToUpper(ScheduleText(pipeline))),
+        "</b>"));
   }
   if (pipeline.ranks > 0) {
     parts.push_back(absl::StrCat("K = ", pipeline.ranks,

@@ -50,6 +50,13 @@ TEST(SummaryTableTest, ShowsPredictedBesideMeasured) {
   EXPECT_THAT(table, HasSubstr("512 B          -         -          -\n"));
 }
 
+TEST(SummaryTableTest, SaysWhatAutoFoundAndNoOtherSchedule) {
+  EXPECT_THAT(SummaryTable({.pipeline = {.schedule = "auto", .found = "zb-v"}}),
+              HasSubstr("realisation -\nschedule auto: zb-v\n\n"));
+  EXPECT_THAT(SummaryTable({.pipeline = {.schedule = "1f1b"}}),
+              HasSubstr("realisation -\n\n"));
+}
+
 TEST(SummaryTableTest, AnEmptySummaryIsDashes) {
   EXPECT_THAT(SummaryTable({}), HasSubstr("loss -  validation -  - tokens/s"));
 }

@@ -77,6 +77,17 @@ TEST_F(ReportTest, ShowsEverythingOfARun) {
   EXPECT_FALSE(std::filesystem::exists(directory_.Path("report.html.tmp")));
 }
 
+TEST_F(ReportTest, SaysWhatAutoFound) {
+  directory_.Write(
+      "summary.json",
+      absl::StrReplaceAll(FixtureFile("summary.json"),
+                          {{"\"schedule\": \"1f1b\"",
+                            "\"schedule\": \"auto\", \"found\": \"zb-v\""}}));
+  ASSERT_OK(WriteReport(directory_.path()));
+  EXPECT_THAT(Html(), HasSubstr("<b>AUTO: ZB-V</b> · K = 4 ranks"));
+  EXPECT_THAT(Html(), HasSubstr("auto: zb-v, 4 ranks"));
+}
+
 TEST_F(ReportTest, PredictedStandsAboveMeasuredOnOneScale) {
   ASSERT_OK(WriteReport(directory_.path()));
   const std::string html = Html();

@@ -320,6 +320,18 @@ TEST(PipelineSummaryTest, IsNotGuessedFromJobYaml) {
   EXPECT_FALSE(files.pipeline().formula_bubble.has_value());
 }
 
+TEST(PipelineSummaryTest, SaysWhatAutoFound) {
+  const auto text = [](const char* pipeline) {
+    return ScheduleText(
+        ParseRunSummary(absl::StrCat("{\"pipeline\": ", pipeline, "}"), "S")
+            ->pipeline);
+  };
+  EXPECT_EQ(text("{\"schedule\": \"auto\", \"found\": \"zb-v\"}"),
+            "auto: zb-v");
+  EXPECT_EQ(text("{\"schedule\": \"1f1b\", \"found\": null}"), "1f1b");
+  EXPECT_EQ(text("null"), "");
+}
+
 TEST(PipelineSummaryTest, WithoutAClosedFormThereIsNone) {
   ASSERT_OK_AND_ASSIGN(
       const RunSummary summary,
