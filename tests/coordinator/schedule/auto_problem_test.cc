@@ -153,6 +153,23 @@ void GiveOwnPlaces(const Placement& placement, Memory* memory) {
   }
 }
 
+// Memory for three micro-batches at most; by `i` one or two send buffers, and
+// shared places or the stages' own.
+AutoProblem TightProblem(int i, int micro_batches, const Placement& placement,
+                         std::mt19937* random) {
+  LoweringOptions options = RandomSetting(micro_batches, placement,
+                                          {.spread = StageSpread::kUnlike,
+                                           .longest_transfer = 1,
+                                           .most_fitting = 3,
+                                           .bytes = true},
+                                          random)
+                                .choice.options;
+  options.memory.slot = {};
+  options.send_buffers = 1 + i % 2;
+  if (i % 4 < 2) GiveOwnPlaces(placement, &options.memory);
+  return MakeAutoProblem(micro_batches, placement, options);
+}
+
 // What lists and beams report is what their orders take, within the budgets.
 TEST(AutoSearches, ReportWhatTheirOrdersTake) {
   std::mt19937 random(4);
@@ -161,19 +178,9 @@ TEST(AutoSearches, ReportWhatTheirOrdersTake) {
     const RankShape shape{.ranks = 1 + static_cast<int>(random() % 5),
                           .chunks = 1 + i % 3};
     const int micro_batches = 1 + static_cast<int>(random() % 9);
-    AutoSetting setting = RandomSetting(
-        micro_batches, i % 2 == 0 ? VPlacement(shape) : LoopPlacement(shape),
-        {.spread = StageSpread::kUnlike,
-         .longest_transfer = 1,
-         .most_fitting = 3,
-         .bytes = true},
+    const AutoProblem problem = TightProblem(
+        i, micro_batches, i % 2 == 0 ? VPlacement(shape) : LoopPlacement(shape),
         &random);
-    LoweringOptions& options = setting.choice.options;
-    options.memory.slot = {};
-    options.send_buffers = 1 + i % 2;
-    if (i % 4 < 2) GiveOwnPlaces(setting.choice.placement, &options.memory);
-    const AutoProblem problem =
-        MakeAutoProblem(micro_batches, setting.choice.placement, options);
     std::vector<std::pair<double, Orders>> found;
     for (const Backward backward : {Backward::kSplit, Backward::kWhole}) {
       ListResult list = ScheduleList(
@@ -208,19 +215,8 @@ TEST(Replay, GivesOrdersThatFitAndTakeWhatItReportsInBothDirections) {
     SCOPED_TRACE(i);
     const int ranks = 1 + static_cast<int>(random() % 5);
     const int micro_batches = 1 + static_cast<int>(random() % 9);
-    AutoSetting setting =
-        RandomSetting(micro_batches, LoopPlacement({.ranks = ranks}),
-                      {.spread = StageSpread::kUnlike,
-                       .longest_transfer = 1,
-                       .most_fitting = 3,
-                       .bytes = true},
-                      &random);
-    LoweringOptions& options = setting.choice.options;
-    options.memory.slot = {};
-    options.send_buffers = 1 + i % 2;
-    if (i % 4 < 2) GiveOwnPlaces(setting.choice.placement, &options.memory);
-    const AutoProblem problem =
-        MakeAutoProblem(micro_batches, setting.choice.placement, options);
+    const AutoProblem problem = TightProblem(
+        i, micro_batches, LoopPlacement({.ranks = ranks}), &random);
     ASSERT_OK_AND_ASSIGN(
         Schedule schedule,
         Generate("1f1b", {.ranks = ranks, .micro_batches = micro_batches}));
